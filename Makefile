@@ -1,0 +1,74 @@
+# From a fresh machine with Python 3.11 to 3.13: `make run` opens the page, `make test` runs all tests.
+
+BIN := .venv/bin
+PORT ?= 8501
+RUN := .venv/.run-requirements
+TEST := .venv/.test-requirements
+BROWSER := .venv/.browser
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
+
+.PHONY: run setup model check test browser gpu golden fix
+
+run: setup model
+	@exec $(BIN)/streamlit run app.py --server.port $(PORT)
+
+setup: $(RUN)
+
+model: setup
+	@$(BIN)/python -m inference fetch >/dev/null
+
+check: $(TEST)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+test: $(TEST) $(BROWSER) model
+	$(BIN)/pytest
+
+browser: $(TEST) $(BROWSER) model
+	$(BIN)/pytest -m browser
+
+gpu: $(TEST) model
+	$(BIN)/pytest -m gpu
+
+golden: $(TEST) model
+	GOLDEN=write $(BIN)/pytest -m golden
+
+fix: $(TEST)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/pyvenv.cfg:
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
+	  if $$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; \
+	  then found=$$python; break; fi; done; \
+	if [ -z "$$found" ]; then \
+	  echo "Python 3.11, 3.12 or 3.13 is needed and none was found; install one, or make PYTHON=/path/to/python3" >&2; exit 1; fi; \
+	echo "making .venv with $$($$found --version)"; \
+	$$found -m venv .venv || { rm -rf .venv; \
+	  echo "the virtual environment could not be made; on Debian and Ubuntu install python3-venv first" >&2; exit 1; }
+
+$(RUN): requirements.txt | .venv/pyvenv.cfg
+	@echo "installing what the program needs; the first time takes minutes"
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(TEST): tests/requirements.txt $(RUN)
+	@echo "installing what the tests need"
+	@$(PIP) -r tests/requirements.txt
+	@touch $@
+
+# An installed browser first; else Playwright's own; else Debian's package, with fonts for emoji and CJK.
+$(BROWSER): $(TEST)
+	@set -e; \
+	for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  if command -v $$name >/dev/null 2>&1; then touch $@; exit 0; fi; done; \
+	if $(BIN)/playwright install chromium; then touch $@; exit 0; fi; \
+	if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+	  apt-get update -qq; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	    chromium fonts-noto-color-emoji fonts-noto-cjk fonts-dejavu-core; \
+	  touch $@; exit 0; fi; \
+	echo "the browser tests need Chromium or Chrome and none could be installed; install one and try again" >&2; \
+	exit 1

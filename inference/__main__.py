@@ -1,0 +1,51 @@
+"""The command line: `python -m inference COMMAND`.
+
+Exit code 0; 2 for bad input, with one line that says what and what to do; no traceback at a user.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from inference.commands import fetch, models, run
+from inference.errors import TokenByTokenError
+
+COMMANDS = (run, models, fetch)
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m inference",
+        description="Run a language model step by step, measure it, and count what it must do.",
+    )
+    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add_parser(subparsers)
+    parsed = parser.parse_args(arguments)
+    try:
+        return parsed.run(parsed)
+    except TokenByTokenError as error:
+        sys.stderr.write(f"{one_line(str(error))}\n")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough; keep the interpreter from flushing into it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def one_line(sentence: str) -> str:
+    """Return the sentence with line breaks made spaces."""
+    return " ".join(sentence.split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

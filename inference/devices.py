@@ -1,0 +1,89 @@
+"""Which device and dtype a model runs in, and what the device is called."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import psutil
+import torch
+
+from inference.errors import InputError
+from inference.records import Device
+
+DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+AUTO = "auto"
+
+
+def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
+    """Return the device and dtype to use; ``auto`` prefers CUDA, then MPS, then the CPU.
+
+    Args:
+        device: ``auto``, ``cpu``, ``mps``, ``cuda`` or ``cuda:N``.
+        dtype: ``auto`` or a name in ``DTYPES``. ``auto`` is bfloat16 on a CUDA device that has it,
+            float16 on an older one, float32 elsewhere.
+
+    Raises:
+        InputError: This machine has no such device, or there is no such dtype.
+    """
+    place = _place(device)
+    if dtype == AUTO:
+        return place, _usual_dtype(place)
+    if dtype not in DTYPES:
+        msg = f"there is no dtype {dtype!r}; use auto, {', '.join(DTYPES)}"
+        raise InputError(msg)
+    if place.type == "mps" and dtype == "float64":
+        msg = "mps has no float64; use float32, or the CPU"
+        raise InputError(msg)
+    return place, DTYPES[dtype]
+
+
+def describe_device(place: torch.device, dtype: torch.dtype) -> Device:
+    """Return what a run says of the device it was made on."""
+    if place.type == "cuda":
+        properties = torch.cuda.get_device_properties(place)
+        name, memory_bytes = properties.name, properties.total_memory
+    else:
+        name, memory_bytes = processor_name(), psutil.virtual_memory().total
+    dtype_name = str(dtype).removeprefix("torch.")
+    return Device(kind=place.type, name=name, dtype=dtype_name, memory_bytes=memory_bytes)
+
+
+def processor_name() -> str:
+    """Return what the processor calls itself, or its architecture where it does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def available_devices() -> tuple[str, ...]:
+    """Return the device names that this machine can run on, the preferred one first."""
+    cuda = tuple(f"cuda:{index}" for index in range(torch.cuda.device_count()))
+    mps = ("mps",) if torch.backends.mps.is_available() else ()
+    return (*cuda, *mps, "cpu")
+
+
+def _place(device: str) -> torch.device:
+    available = available_devices()
+    if device == AUTO:
+        return torch.device(available[0])
+    wanted = "cuda:0" if device == "cuda" else device
+    if wanted not in available:
+        msg = f"this machine has no device {device!r}; use auto or one of {', '.join(available)}"
+        raise InputError(msg)
+    return torch.device(wanted)
+
+
+def _usual_dtype(place: torch.device) -> torch.dtype:
+    if place.type != "cuda":
+        return torch.float32
+    has_bfloat16 = torch.cuda.get_device_capability(place) >= (8, 0)  # Ampere and later
+    return torch.bfloat16 if has_bfloat16 else torch.float16

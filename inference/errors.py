@@ -1,0 +1,52 @@
+"""The project's exceptions; each message is one sentence for the user: what is wrong, what to do.
+
+::
+
+    TokenByTokenError
+    ├── InputError            what the user gave cannot be used            (exit code 2)
+    │   ├── PromptError       an empty prompt, or one longer than the context
+    │   ├── ModelNotFoundError  no such model, or it cannot be fetched
+    │   ├── UnsupportedModelError  not a causal language model we can run
+    │   └── RunFileError      a run file that cannot be read
+    ├── FetchError            a download failed or its checksum is wrong   (exit code 2)
+    ├── OutOfMemoryError      the device has too little memory             (exit code 2)
+    └── BackendError          the model did not do what it promised        (exit code 2)
+
+No torch.
+"""
+
+
+class TokenByTokenError(Exception):
+    """The root; its message is shown to the user as it stands."""
+
+
+class InputError(TokenByTokenError):
+    """What the user gave cannot be used."""
+
+
+class PromptError(InputError):
+    """The prompt is empty or does not fit."""
+
+
+class ModelNotFoundError(InputError):
+    """No such model, or it cannot be fetched."""
+
+
+class UnsupportedModelError(InputError):
+    """Not a causal language model that can be run here."""
+
+
+class RunFileError(InputError):
+    """A run file that cannot be read."""
+
+
+class FetchError(TokenByTokenError):
+    """A download failed, or what came is not what was asked for."""
+
+
+class OutOfMemoryError(TokenByTokenError):
+    """The device has too little memory."""
+
+
+class BackendError(TokenByTokenError):
+    """The model did not do what it promised."""

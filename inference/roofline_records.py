@@ -1,0 +1,219 @@
+"""The records of roofs and rooflines: sweeps, data sheets, points, and what-if answers.
+
+They keep the rules of ``records.py``: frozen, SI units in the suffix, ``None`` for what is not
+known. No torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+from inference.records import Ceilings, Device, Source, StepCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """The rates measured at one size of a sweep, each from one lap.
+
+    Attributes:
+        label: What was run and at which size.
+        size: Bytes read, or the order of the square matrices.
+        best: Highest rate of the repeats, in bytes/s or FLOP/s.
+        median: Median rate.
+        worst: Lowest rate.
+        repeats: Laps behind them.
+    """
+
+    label: str
+    size: int
+    best: float
+    median: float
+    worst: float
+    repeats: int
+
+    @property
+    def spread_ratio(self) -> float:
+        """Best minus worst, as a share of the median."""
+        return (self.best - self.worst) / self.median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCeilings:
+    """Both roofs of this device as measured here, and the sweeps they come from.
+
+    Attributes:
+        dtype: Of the matrix products; bandwidth does not depend on it.
+        machine: Processor, cores used, memory.
+        last_cache_bytes: Size of the largest cache; None when it could not be read.
+        measured_at: UTC.
+    """
+
+    device: Device
+    dtype: str
+    machine: str
+    torch_version: str
+    threads: int
+    last_cache_bytes: int | None
+    measured_at: datetime
+    reads: tuple[SweepPoint, ...]
+    products: tuple[SweepPoint, ...]
+
+    @property
+    def best_read(self) -> SweepPoint:
+        """The read that gave the bandwidth roof."""
+        return max(self.reads, key=lambda point: point.best)
+
+    @property
+    def best_product(self) -> SweepPoint:
+        """The product that gave the compute roof."""
+        return max(self.products, key=lambda point: point.best)
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """The best rate of each sweep: a roof is what the device reached once."""
+        method = (
+            f"best of {self.best_read.repeats} laps: {self.best_read.label} for bytes/s, "
+            f"{self.best_product.label} for FLOP/s; {self.machine}, {self.measured_at:%Y-%m-%d}"
+        )
+        return Ceilings(
+            flops_per_s=self.best_product.best,
+            bytes_per_s=self.best_read.best,
+            source=Source.MEASURED,
+            method=method,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datasheet:
+    """What a vendor states for one part: dense rates, without sparsity.
+
+    Attributes:
+        aliases: Exact names it is known by: NVML's first, then short ones.
+        peaks: Pairs of dtype and dense FLOP/s of matrix products with float32 accumulation.
+        memory_bytes: None where the part shares the machine's memory.
+        document: The vendor's document that states the figures.
+        read_at: Where they were read.
+        read_on: When.
+        is_confirmed: False when they could not be read again in any copy of the document.
+        note: What a reader must know of them.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    peaks: tuple[tuple[str, float], ...]
+    bytes_per_s: float
+    memory_bytes: int | None
+    document: str
+    read_at: str
+    read_on: date
+    is_confirmed: bool = True
+    note: str = ""
+
+
+class Bound(StrEnum):
+    """Which limit a step is under."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    OVERHEAD = "overhead"
+
+
+class Part(StrEnum):
+    """Which operations of a step a roofline point stands for."""
+
+    STEP = "step"
+    LINEAR = "linear"
+    ATTENTION = "attention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePoint:
+    """One step, or one part of it, against the roofs.
+
+    Attributes:
+        flops: Counted.
+        bytes_moved: Counted.
+        lap_s: Measured.
+        lower_bound_s: Counted: the longer of computing and moving at the roofs' rates.
+        roof_ratio: Achieved as a share of the roof above this intensity: lower bound / lap.
+        bound: Which limit it is under.
+        alarm: Why a point above a roof cannot be right, in a sentence; empty otherwise.
+        mfu_ratio: FLOPs / (lap x datasheet peak); None without a datasheet.
+        mbu_ratio: Bytes / (lap x datasheet bandwidth); None without a datasheet.
+    """
+
+    part: Part
+    flops: int
+    bytes_moved: int
+    lap_s: float
+    lower_bound_s: float
+    roof_ratio: float
+    bound: Bound
+    alarm: str = ""
+    mfu_ratio: float | None = None
+    mbu_ratio: float | None = None
+
+    @property
+    def flops_per_byte(self) -> float:
+        """Arithmetic intensity."""
+        return self.flops / self.bytes_moved
+
+    @property
+    def flops_per_s(self) -> float:
+        """Achieved rate of computing."""
+        return self.flops / self.lap_s
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Achieved rate of moving."""
+        return self.bytes_moved / self.lap_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What is asked of a model: how many sequences, how long their prompts, how far along.
+
+    Attributes:
+        batch: Sequences that run together.
+        context_tokens: Tokens in the cache at the decode step looked at, its own included.
+    """
+
+    batch: int
+    prompt_tokens: int
+    context_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What a model would need at least on a device that is not here; all of it counted.
+
+    Attributes:
+        ttft_s: One step that feeds all prompts of the batch.
+        itl_s: One decode step of the batch at the given context.
+        sequence_tokens_per_s: Of one sequence, decode steps only.
+        batch_tokens_per_s: Of all sequences, decode steps only.
+        memory_needed_bytes: Weights and the K/V of every sequence at that context.
+        fits: Whether that is within the device's memory; None when that is not known.
+        prefill_bound: Memory or compute.
+        decode_bound: Memory or compute.
+        compute_bound_prompt_tokens: Shortest prompt whose prefill is compute-bound, if any is.
+        compute_bound_batch: Smallest batch whose decode is compute-bound, if any is.
+        kv_overtakes_batch: Smallest batch whose step reads more K/V than weights, if any does.
+    """
+
+    ceilings: Ceilings
+    prefill: StepCost
+    decode: StepCost
+    ttft_s: float
+    itl_s: float
+    sequence_tokens_per_s: float
+    batch_tokens_per_s: float
+    memory_needed_bytes: int
+    fits: bool | None
+    prefill_bound: Bound
+    decode_bound: Bound
+    compute_bound_prompt_tokens: int | None
+    compute_bound_batch: int | None
+    kv_overtakes_batch: int | None

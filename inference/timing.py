@@ -1,0 +1,175 @@
+"""Clocks: the only file that reads a clock, records an event or synchronises a device.
+
+A lap runs from ``start_lap`` to the moment at which the device has finished what was given to it
+before ``end_lap``. Drawing, pausing and pacing happen between laps and are in none. ``now_s`` is
+host monotonic time, the same for every clock of a process, so steps and telemetry share one zero;
+it may be read from any thread. Laps belong to the thread that runs the model.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol, Self
+
+import torch
+
+
+class StepClock(Protocol):
+    """What the engine needs of a clock.
+
+    Attributes:
+        name: How laps are timed, as written in ``RunInfo.clock``: ``host`` or ``cuda_events``.
+        host_lap_s: Host time of the latest lap: from its start until the host had handed over all
+            its work, before waiting for the device. Shorter than the lap: the host ran ahead.
+            About equal: the device waited for the host, or the host for the device inside the lap.
+    """
+
+    name: str
+    host_lap_s: float
+
+    def now_s(self) -> float:
+        """Return host monotonic time; only differences mean something."""
+        ...
+
+    def start_lap(self) -> None:
+        """Begin a lap."""
+        ...
+
+    def end_lap(self) -> float:
+        """Wait until the device has finished; return the lap in seconds, never negative."""
+        ...
+
+
+class DeviceEvent(Protocol):
+    """A mark in a device's stream of work, as ``torch.cuda.Event`` with timing on."""
+
+    def record(self) -> None:
+        """Put the mark behind the work handed over so far."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until the device has passed the mark."""
+        ...
+
+    def elapsed_time(self, end_event: Self) -> float:
+        """Return the milliseconds from this mark to ``end_event``."""
+        ...
+
+
+def finish_nothing() -> None:
+    """Return at once: on the CPU an operation has finished when its call returns."""
+
+
+class HostClock:
+    """Laps by host time, ended when ``synchronize`` returns.
+
+    Attributes:
+        name: ``host``.
+        host_lap_s: See :class:`StepClock`.
+    """
+
+    def __init__(
+        self,
+        synchronize: Callable[[], None] = finish_nothing,
+        read: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.name = "host"
+        self.host_lap_s = 0.0
+        self._synchronize = synchronize
+        self._read = read
+        self._started_s: float | None = None
+
+    def now_s(self) -> float:
+        """Return host monotonic time."""
+        return self._read()
+
+    def start_lap(self) -> None:
+        """Begin a lap, once the device has finished what came before it."""
+        self._synchronize()
+        self._started_s = self._read()
+
+    def end_lap(self) -> float:
+        """Wait until the device has finished; return the lap in seconds."""
+        started_s = started(self._started_s)
+        self._started_s = None
+        self.host_lap_s = max(0.0, self._read() - started_s)
+        self._synchronize()
+        return max(self.host_lap_s, self._read() - started_s)
+
+
+class CudaClock:
+    """Laps by a pair of events in the device's own stream, so no host wait starts a lap.
+
+    Attributes:
+        name: ``cuda_events``.
+        host_lap_s: See :class:`StepClock`.
+    """
+
+    def __init__(
+        self,
+        start: DeviceEvent,
+        end: DeviceEvent,
+        read: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.name = "cuda_events"
+        self.host_lap_s = 0.0
+        self._start = start
+        self._end = end
+        self._read = read
+        self._started_s: float | None = None
+
+    def now_s(self) -> float:
+        """Return host monotonic time."""
+        return self._read()
+
+    def start_lap(self) -> None:
+        """Begin a lap behind whatever the device still has to do."""
+        self._start.record()
+        self._started_s = self._read()
+
+    def end_lap(self) -> float:
+        """Wait until the device has passed the end of the lap; return the lap in seconds."""
+        started_s = started(self._started_s)
+        self._started_s = None
+        self._end.record()
+        self.host_lap_s = max(0.0, self._read() - started_s)
+        self._end.synchronize()
+        return max(0.0, self._start.elapsed_time(self._end) / 1e3)  # torch reports milliseconds
+
+
+def started(started_s: float | None) -> float:
+    """Return when the lap began; raise RuntimeError when none did."""
+    if started_s is None:
+        msg = "end_lap() without start_lap(): no lap is running"
+        raise RuntimeError(msg)
+    return started_s
+
+
+class CurrentStreamEvent:
+    """A timing event on the current stream of one CUDA device, whichever device is current."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self.event = torch.cuda.Event(enable_timing=True)
+
+    def record(self) -> None:
+        """Put the mark behind the work handed over so far."""
+        self.event.record(torch.cuda.current_stream(self._device))
+
+    def synchronize(self) -> None:
+        """Wait until the device has passed the mark."""
+        self.event.synchronize()
+
+    def elapsed_time(self, end_event: Self) -> float:
+        """Return the milliseconds from this mark to ``end_event``."""
+        return self.event.elapsed_time(end_event.event)
+
+
+def clock_for(device: torch.device) -> StepClock:
+    """Return the clock that times laps truly on ``device``."""
+    if device.type == "cuda":
+        return CudaClock(CurrentStreamEvent(device), CurrentStreamEvent(device))
+    if device.type == "mps":
+        return HostClock(torch.mps.synchronize)
+    return HostClock()

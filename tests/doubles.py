@@ -1,0 +1,105 @@
+"""Hand-written doubles of the engine's surroundings, scripted in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import torch
+
+from inference.messages import Command, Reply
+from inference.records import CacheState
+
+
+class ScriptedClock:
+    """A StepClock whose time moves only when it is told to.
+
+    Each lap takes the next scripted duration, plus whatever ``advance`` adds while the lap runs: so
+    work done inside a lap shows in it, and work done between laps does not.
+
+    Attributes:
+        time_s: What ``now_s`` returns.
+        laps_s: Laps handed out so far.
+    """
+
+    def __init__(self, laps_s: Iterable[float] = (), *, name: str = "host") -> None:
+        self.name = name
+        self.host_lap_s = 0.0
+        self.time_s = 0.0
+        self.laps_s: list[float] = []
+        self._script = iter(laps_s)
+        self._started_s: float | None = None
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.time_s += seconds
+
+    def now_s(self) -> float:
+        """Return the scripted time."""
+        return self.time_s
+
+    def start_lap(self) -> None:
+        """Begin a lap."""
+        assert self._started_s is None, "a lap is running already"
+        self._started_s = self.time_s
+
+    def end_lap(self) -> float:
+        """Let the next scripted duration pass and end the lap."""
+        assert self._started_s is not None, "no lap is running"
+        self.advance(next(self._script))
+        lap_s = self.time_s - self._started_s
+        self._started_s = None
+        self.host_lap_s = lap_s
+        self.laps_s.append(lap_s)
+        return lap_s
+
+
+class ScriptedEngine:
+    """An engine process that remembers its commands and says only what a test makes it say.
+
+    Attributes:
+        commands: Everything sent to it, in order.
+        reply: Hands one reply to whoever started it.
+        is_closed: True once it was told to end.
+    """
+
+    def __init__(self, on_reply: Callable[[Reply], None]) -> None:
+        self.commands: list[Command] = []
+        self.reply = on_reply
+        self.is_closed = False
+
+    def send(self, command: Command) -> None:
+        """Remember a command."""
+        self.commands.append(command)
+
+    def close(self) -> None:
+        """Remember that it ended."""
+        self.is_closed = True
+
+
+class ScriptedBackend:
+    """A backend whose next token is always the number of tokens stored, modulo the vocabulary."""
+
+    def __init__(self, vocabulary: int) -> None:
+        self._vocabulary = vocabulary
+        self._stored = 0
+
+    def start(self) -> None:
+        """Forget everything."""
+        self._stored = 0
+
+    def forward(
+        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
+    ) -> torch.Tensor:
+        """Return logits [row, vocab] that favour the number of tokens stored."""
+        assert lengths is None or len(lengths) == len(ids)
+        self._stored += len(ids[0])
+        logits = torch.zeros(len(ids), self._vocabulary)
+        logits[:, self._stored % self._vocabulary] = 1.0
+        return logits
+
+    def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
+        """Return a cache of one layer with eight bytes a token."""
+        held = 8 * sum(row_tokens)
+        return CacheState(
+            tokens_per_layer=(max(row_tokens),), used_bytes=held, allocated_bytes=held
+        )

@@ -1,0 +1,177 @@
+"""The live route over ASGI: who may watch, what is sent, and what an acknowledgement is for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient, WebSocketTestSession
+from starlette.websockets import WebSocketDisconnect
+
+from inference.messages import RunEnded
+from inference.records import RunState
+from tests.builders import byte_id
+from tests.visuals.live.test_hub import HubUnderTest
+from visuals.live.route import live_routes
+
+POLICY_VIOLATION = 1008
+PROMPT = "hello"
+STEP, TOKEN_ID = 1, 2  # places in an output token's list
+
+
+@pytest.fixture
+def under_test() -> HubUnderTest:
+    return HubUnderTest()
+
+
+@pytest.fixture
+def client(under_test: HubUnderTest) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=live_routes(under_test.hub))) as test_client:
+        yield test_client
+
+
+def frames_until_closed(socket: WebSocketTestSession) -> list[dict[str, Any]]:
+    """Take and acknowledge frames until the server closes."""
+    frames: list[dict[str, Any]] = []
+    while True:
+        try:
+            frames.append(json.loads(socket.receive_text()))
+        except WebSocketDisconnect:
+            return frames
+        socket.send_text("a")
+
+
+def test_a_finished_run_is_sent_whole_and_the_socket_closes(
+    under_test: HubUnderTest, client: TestClient
+) -> None:
+    run = under_test.begin(PROMPT)
+    under_test.step(run, 0, "o")
+    under_test.step(run, 1, "k")
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+
+    with client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}") as socket:
+        frames = frames_until_closed(socket)
+
+    assert frames[-1]["run"]["state"] == "done"
+    assert frames[-1]["to"] == frames[-1]["total"] == len(PROMPT) + 2
+    outputs = [item[TOKEN_ID] for frame in frames for item in frame.get("outputs", ())]
+    assert outputs == [byte_id("o"), byte_id("k")]
+
+
+def test_nothing_more_is_sent_before_the_frame_is_acknowledged(
+    under_test: HubUnderTest, client: TestClient
+) -> None:
+    run = under_test.begin(PROMPT)
+    with client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}") as socket:
+        first = json.loads(socket.receive_text())
+        for index, letter in enumerate("abcdef"):
+            under_test.step(run, index, letter)
+        socket.send_text("a")
+        second = json.loads(socket.receive_text())
+        socket.send_text("a")
+        under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+        frames_until_closed(socket)
+
+    assert first["total"] == len(PROMPT)
+    assert second["to"] - second["from"] == 6
+
+
+def test_reconnecting_with_from_sends_only_what_was_not_seen(
+    under_test: HubUnderTest, client: TestClient
+) -> None:
+    run = under_test.begin(PROMPT)
+    for index, letter in enumerate("abcd"):
+        under_test.step(run, index, letter)
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    seen = len(PROMPT) + 3
+
+    with client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}&from={seen}") as socket:
+        frames = frames_until_closed(socket)
+
+    outputs = [item[STEP] for frame in frames for item in frame.get("outputs", ())]
+    assert outputs == [3]
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "é"], ids=["none", "wrong", "not ascii"])
+def test_a_wrong_token_is_refused(under_test: HubUnderTest, client: TestClient, token: str) -> None:
+    run = under_test.begin()
+
+    with (
+        pytest.raises(WebSocketDisconnect) as refusal,
+        client.websocket_connect(f"/live/run/{run.run_id}?k={token}"),
+    ):
+        pass
+
+    assert refusal.value.code == POLICY_VIOLATION
+    assert run.viewers == 0
+
+
+def test_an_unknown_run_is_refused(client: TestClient) -> None:
+    with (
+        pytest.raises(WebSocketDisconnect) as refusal,
+        client.websocket_connect("/live/run/nothing?k=x"),
+    ):
+        pass
+
+    assert refusal.value.code == POLICY_VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_welcome"),
+    [
+        ("http://testserver", True),
+        ("http://elsewhere.example", False),
+        ("http://testserver.elsewhere.example", False),
+        ("null", False),
+    ],
+)
+def test_only_pages_of_this_host_may_watch(
+    under_test: HubUnderTest, client: TestClient, origin: str, is_welcome: bool
+) -> None:
+    run = under_test.begin()
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    address = f"/live/run/{run.run_id}?k={run.token}"
+    refusal = contextlib.nullcontext() if is_welcome else pytest.raises(WebSocketDisconnect)
+
+    with refusal, client.websocket_connect(address, headers={"origin": origin}) as socket:
+        frames = frames_until_closed(socket)
+        assert frames[-1]["run"]["final"] is True
+
+
+def test_a_viewer_is_counted_while_the_socket_is_open(
+    under_test: HubUnderTest, client: TestClient
+) -> None:
+    run = under_test.begin()
+    with client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}") as socket:
+        socket.receive_text()
+        during = run.viewers
+        socket.send_text("a")
+        under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+        frames_until_closed(socket)
+
+    assert (during, run.viewers) == (1, 0)
+
+
+@pytest.mark.parametrize("value", ["-1", "abc", "1e9", "²", "99999999999999999999"])
+def test_a_cursor_that_is_no_count_does_no_harm(
+    under_test: HubUnderTest, client: TestClient, value: str
+) -> None:
+    run = under_test.begin()
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+
+    with client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}&from={value}") as socket:
+        frames = frames_until_closed(socket)
+
+    assert frames[-1]["run"]["final"] is True
+
+
+def test_the_chart_library_is_served_from_here(client: TestClient) -> None:
+    response = client.get("/live/vega.js")
+
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/javascript")
+    assert b"vegaEmbed" in response.content

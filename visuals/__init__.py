@@ -1,0 +1,1 @@
+"""Draws: records in, charts, text and pages out. No torch."""

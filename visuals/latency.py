@@ -1,0 +1,138 @@
+"""Each step's lap, prefill and decode apart, each on an axis of its own.
+
+A prefill lap can be a hundred times a decode lap; on one axis the decode bars would vanish. Cold
+and observed steps are drawn hollow and named. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+import altair as alt
+
+from inference.records import Phase, RunTrace, StepEvent
+from visuals.axes import axis_end, medians, nice_end
+from visuals.theme import DECODE, PREFILL, Chart, Row, finished, whole_numbers
+from visuals.units import amount, counted, milliseconds
+
+EXPLANATION = {
+    "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
+    "feeds one token a pass, so each has its own axis.",
+    "how": "Measured: one lap of the clock over the forward pass and the choice of the token, "
+    "ended when the device was done. Drawing, pausing and pacing are in no lap. Hollow bars are "
+    "cold (the first calls after the model was loaded) or observed (something was captured).",
+    "formula": "TTFT = laps up to the first token; ITL = lap between two tokens; "
+    "TPOT = (E2E \u2212 TTFT) / (tokens \u2212 1)",
+    "source": "The definitions of vLLM's serving benchmark.",
+}
+
+
+def prefill_laps(trace: RunTrace | None = None) -> Chart:
+    """Return a bar for each prefill step; without a trace, the chart to be filled from outside."""
+    return _laps("prefill_laps", "prefill step", PREFILL, _datasets(trace, Phase.PREFILL))
+
+
+def decode_laps(trace: RunTrace | None = None) -> Chart:
+    """Return a bar for each decode step, or for each few of them when there are many."""
+    return _laps("decode_laps", "decode step", DECODE, _datasets(trace, Phase.DECODE))
+
+
+def lap_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> list[Row]:
+    """Return one row for each step of a phase; ``first`` is the number of the first one."""
+    steps = (event for event in events if event.phase is phase)
+    return [_lap_row(k, event) for k, event in enumerate(steps, start=first)]
+
+
+def lap_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
+    """Return one row that holds the far ends of both axes, which grow in steps."""
+    laps_s = [event.duration_s for event in events if event.phase is phase]
+    steps = axis_end(len(laps_s), least=1 if phase is Phase.PREFILL else 16)
+    return [{"x": steps + 0.5, "y": nice_end(max(laps_s, default=0.0) * 1e3)}]
+
+
+def caption(events: Sequence[StepEvent]) -> str:
+    """Return what the newest step shows about latency, in one line."""
+    if not events:
+        return "No step yet."
+    newest = events[-1]
+    lap = amount(milliseconds(newest.duration_s), "ms")
+    if newest.phase is Phase.PREFILL:
+        return f"Prefill of {counted(newest.query_tokens, 'token')} took {lap}{_named(newest)}."
+    warm_s = [e.duration_s for e in events if e.phase is Phase.DECODE and _kind(e) == "warm"]
+    if not warm_s:
+        return f"This step {lap}{_named(newest)}."
+    middle = amount(milliseconds(median(warm_s)), "ms")
+    return f"This step {lap}{_named(newest)}; median of {len(warm_s):,} warm steps {middle}."
+
+
+def _named(event: StepEvent) -> str:
+    """Return the reason why a step does not count as warm."""
+    reasons = {
+        "warm": "",
+        "cold": ", cold: first-call costs are inside",
+        "observed": ", observed: looking cost time",
+    }
+    return reasons[_kind(event)]
+
+
+def _kind(event: StepEvent) -> str:
+    """Return how a step's lap must be read."""
+    if event.observed:
+        return "observed"
+    return "cold" if event.cold else "warm"
+
+
+def _lap_row(k: int, event: StepEvent) -> Row:
+    """Return the row of one step."""
+    kind = _kind(event)
+    return {
+        "k": k,
+        "from": k - 0.45,
+        "to": k + 0.45,
+        "ms": milliseconds(event.duration_s),
+        "kind": kind,
+        "note": None if kind == "warm" else kind,
+    }
+
+
+def _datasets(trace: RunTrace | None, phase: Phase) -> dict[str, list[Row]] | None:
+    """Return the rows of a phase's chart by the names of their data."""
+    if trace is None:
+        return None
+    name = f"{phase.value}_laps"
+    rows = medians(lap_rows(trace.events, phase), "ms")
+    return {name: rows, f"{name}_extent": lap_extent(trace.events, phase)}
+
+
+def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | None) -> Chart:
+    """Return bars over one named dataset, with the axes' ends in a second one."""
+    base = alt.Chart(alt.NamedData(name))
+    x_scale = alt.Scale(domainMin=0.5, nice=False)
+    x = alt.X("from:Q", title=title, axis=whole_numbers(), scale=x_scale)
+    y = alt.Y("ms:Q", title="ms per step", axis=alt.Axis(tickCount=4), scale=alt.Scale(nice=False))
+    is_warm = "datum.kind === 'warm'"
+    bars = base.mark_bar(color=colour, stroke=colour).encode(
+        x=x,
+        x2="to:Q",
+        y=y,
+        y2=alt.datum(0),
+        fillOpacity=alt.condition(is_warm, alt.value(0.95), alt.value(0.15)),
+        strokeWidth=alt.condition(is_warm, alt.value(0), alt.value(1.5)),
+        tooltip=[
+            alt.Tooltip("k:Q", title=title),
+            alt.Tooltip("ms:Q", title="lap, ms", format=".4~g"),
+            alt.Tooltip("kind:N"),
+        ],
+    )
+    notes = base.transform_filter("datum.note !== null").mark_text(
+        dy=-4, align="left", baseline="bottom", fontSize=13, color=colour
+    )
+    ends = alt.Chart(alt.NamedData(f"{name}_extent")).mark_point(opacity=0)
+    chart = alt.layer(
+        bars,
+        notes.encode(x=x, y=y, text="note:N"),
+        ends.encode(x=alt.X("x:Q", title=title), y=alt.Y("y:Q", title="ms per step")),
+    )
+    return finished(chart, datasets, description=f"Bar chart: milliseconds of each {title}.")
+

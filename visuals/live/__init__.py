@@ -1,0 +1,1 @@
+"""The live panel: run registry, WebSocket route, frames and the browser component."""

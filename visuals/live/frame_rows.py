@@ -1,0 +1,79 @@
+"""The rows of all live charts that a frame's steps and readings add. No torch, no page.
+
+Readings are not counted by the cursor: a frame brings those since the newest step that the viewer
+has drawn, and the viewer adds what it has not got.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from inference.records import Phase, TelemetrySample
+from visuals import kv_cache, latency, utilization
+from visuals.axes import picked
+from visuals.live.frame_tokens import Drawn, Frame
+from visuals.live.tables import appended, merged, replaced
+
+_OVERLAP_S = 3.0  # readings reach the record a little later than the steps they go with
+_MAX_READINGS = 60
+
+
+def chart_rows(drawn: Drawn) -> Frame:
+    """Return tables by the names of the charts' data."""
+    tables = _reading_tables(drawn)
+    if drawn.fresh:
+        tables |= _lap_tables(drawn) | _cache_tables(drawn)
+    return tables
+
+
+def _lap_tables(drawn: Drawn) -> Frame:
+    """Return the new laps of both phases, and the ends of their axes."""
+    tables: Frame = {}
+    for phase in Phase:
+        before = sum(event.phase is phase for event in drawn.trace.events[: drawn.seen])
+        rows = latency.lap_rows(drawn.fresh, phase, first=before + 1)
+        if rows:
+            name = f"{phase.value}_laps"
+            tables[name] = appended(rows)
+            tables[f"{name}_extent"] = replaced(latency.lap_extent(drawn.events, phase))
+    return tables
+
+
+def _cache_tables(drawn: Drawn) -> Frame:
+    """Return what the cache holds after the new steps, and the ends of its axes."""
+    events, fresh = drawn.events, drawn.fresh
+    return {
+        "cache_growth": appended(kv_cache.growth_rows(fresh, drawn.trace.info.shape)),
+        "cache_layers": appended(kv_cache.layer_rows(fresh)),
+        "cache_growth_extent": replaced(kv_cache.growth_extent(events)),
+        "tokens_per_layer": replaced(kv_cache.held_rows(events)),
+        "tokens_per_layer_extent": replaced(kv_cache.held_extent(events)),
+    }
+
+
+def _reading_tables(drawn: Drawn) -> Frame:
+    """Return the readings that the viewer may not have."""
+    samples = drawn.trace.telemetry
+    if not samples:
+        return {}
+    first = _first_unseen(samples, drawn)
+    rows = picked(utilization.reading_rows(samples[first:], first=first), _MAX_READINGS)
+    watts = picked(utilization.power_rows(samples[first:], first=first), _MAX_READINGS)
+    tables: Frame = {
+        "utilization": merged(rows),
+        "utilization_extent": replaced(utilization.time_extent(samples)),
+    }
+    if watts:
+        tables["power"] = merged(watts)
+        tables["power_extent"] = replaced(utilization.power_extent(samples))
+    return tables
+
+
+def _first_unseen(samples: Sequence[TelemetrySample], drawn: Drawn) -> int:
+    """Return the place of the first reading since the newest step drawn before the frame."""
+    if drawn.seen == 0:
+        return 0
+    newest = drawn.trace.events[drawn.seen - 1]
+    since_s = newest.started_s + newest.duration_s - _OVERLAP_S
+    return bisect_left(samples, since_s, key=lambda sample: sample.at_s)

@@ -1,0 +1,433 @@
+"""The run registry of the app process: one engine, one queue, every run's growing trace.
+
+Plain Python, no streamlit: pages and the live route both come here. A run belongs to the hub and
+not to a page, so reruns, other pages and reloads leave it alone. When nobody has watched a run for
+the grace time it is stopped and the device is free.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Protocol
+
+from inference.client import EngineClient
+from inference.errors import InputError, TokenByTokenError
+from inference.messages import (
+    Action,
+    Command,
+    Control,
+    EngineDied,
+    Generate,
+    LoadFailed,
+    Loading,
+    LoadModel,
+    ModelReady,
+    Reply,
+    RunEnded,
+    RunStarted,
+    Sampled,
+    StateChanged,
+    Stepped,
+)
+from inference.orders import RunOrder, build_requests, check_order
+from inference.recording import Recording
+from inference.records import (
+    LoadStage,
+    Request,
+    RunState,
+    RunStatus,
+    RunTrace,
+    Unavailable,
+)
+from inference.text import TextCodec
+
+log = logging.getLogger(__name__)
+
+GRACE_S = 30.0  # covers a reload and a short network drop
+HOUSEKEEPING_S = 1.0
+QUEUE_LIMIT = 32
+KEPT_RUNS = 40
+
+
+class Engine(Protocol):
+    """The engine process as the hub sees it."""
+
+    def send(self, command: Command) -> None:
+        """Hand a command over."""
+        ...
+
+    def close(self) -> None:
+        """End the process."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveRun:
+    """One run in the registry; its fields change under the hub's lock only.
+
+    Attributes:
+        token: Secret that the live route asks for.
+        recorded: The finished trace of a run that was opened from a file; None for a run made here.
+        early_controls: Steps, pauses and paces asked for before the engine took the run up.
+    """
+
+    run_id: str
+    token: str
+    order: RunOrder | None
+    state: RunState
+    message: str = ""
+    requests: tuple[Request, ...] = ()
+    recording: Recording | None = None
+    recorded: RunTrace | None = None
+    unavailable: tuple[Unavailable, ...] = ()
+    viewers: int = 0
+    last_seen_s: float = 0.0
+    is_abandoned: bool = False
+    early_controls: list[Control] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineStatus:
+    """What the engine is doing about its model, for a page that waits.
+
+    Attributes:
+        ready: The model held; None while there is none.
+        stage: What is being loaded; None when nothing is.
+        error: Why the last load failed; empty when it did not.
+    """
+
+    ready: ModelReady | None
+    stage: LoadStage | None
+    error: str
+
+
+@dataclass(slots=True)
+class _Held:
+    """The model side of the engine."""
+
+    ready: ModelReady | None = None
+    codec: TextCodec | None = None
+    loading: LoadModel | None = None
+    stage: LoadStage | None = None
+    error: str = ""
+
+
+@dataclass(slots=True)
+class _Registry:
+    """All runs by id, those waiting in order, and the one on the engine."""
+
+    runs: dict[str, LiveRun] = field(default_factory=dict)
+    waiting: deque[LiveRun] = field(default_factory=deque)
+    active: LiveRun | None = None
+
+
+class Hub:
+    """The one registry of the process."""
+
+    def __init__(
+        self,
+        start_engine: Callable[[Callable[[Reply], None]], Engine] = EngineClient,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._now = now
+        self._grace_s = grace_s
+        self._held = _Held()
+        self._registry = _Registry()
+        self._engine = start_engine(self.receive)
+
+    # What pages ask
+
+    def submit(self, order: RunOrder) -> LiveRun:
+        """Queue a run and return it.
+
+        Raises:
+            PromptError, InputError: The order cannot be run; nothing was queued.
+        """
+        with self._lock:
+            check_order(order)
+            if self._is_held(order):
+                self._requests(order)  # says at once what does not fit
+            if len(self._registry.waiting) >= QUEUE_LIMIT:
+                msg = f"{QUEUE_LIMIT} runs are waiting already; try again when some have finished"
+                raise InputError(msg)
+            run = LiveRun(
+                run_id=secrets.token_urlsafe(6),
+                token=secrets.token_urlsafe(16),
+                order=order,
+                state=RunState.QUEUED,
+                last_seen_s=self._now(),
+            )
+            self._registry.runs[run.run_id] = run
+            self._registry.waiting.append(run)
+            self._forget_old()
+            self._advance()
+            return run
+
+    def adopt(self, trace: RunTrace) -> LiveRun:
+        """Register a finished run that was read from a file, and return it."""
+        with self._lock:
+            run_id = f"file-{trace.info.run_id}"
+            known = self._registry.runs.get(run_id)
+            if known is not None and known.recorded == trace:
+                return known
+            if known is not None:
+                run_id = f"file-{secrets.token_urlsafe(6)}"
+            run = LiveRun(
+                run_id=run_id,
+                token=secrets.token_urlsafe(16),
+                order=None,
+                state=trace.state if trace.state.is_final else RunState.STOPPED,
+                message=trace.message,
+                recorded=trace,
+                last_seen_s=self._now(),
+            )
+            self._registry.runs[run_id] = run
+            self._forget_old()
+            return run
+
+    def find(self, run_id: str) -> LiveRun | None:
+        """Return the run with this id, None when there is none."""
+        return self._registry.runs.get(run_id)
+
+    def snapshot(self, run: LiveRun) -> RunTrace | None:
+        """Return the run so far; None before the engine took it up."""
+        with self._lock:
+            if run.recorded is not None:
+                return run.recorded
+            if run.recording is None:
+                return None
+            return run.recording.snapshot(run.state, run.message, run.unavailable)
+
+    def status(self, run: LiveRun) -> RunStatus:
+        """Return where the run stands."""
+        with self._lock:
+            stage = self._held.stage if run.state is RunState.LOADING else None
+            waiting = self._registry.waiting
+            return RunStatus(
+                state=run.state,
+                message=run.message,
+                stage=stage.stage if stage else "",
+                stage_ratio=stage.ratio if stage else None,
+                queue_position=waiting.index(run) + 1 if run in waiting else None,
+            )
+
+    def engine_status(self) -> EngineStatus:
+        """Return what the engine holds or is loading."""
+        with self._lock:
+            held = self._held
+            stage = held.stage if held.loading is not None else None
+            return EngineStatus(ready=held.ready, stage=stage, error=held.error)
+
+    def codec(self) -> TextCodec | None:
+        """Return the held model's text codec; None while no model is loaded."""
+        return self._held.codec
+
+    def preload(self, command: LoadModel) -> None:
+        """Load a model before anybody asks for a run, unless one is held or coming."""
+        with self._lock:
+            if self._held.ready is None and self._held.loading is None:
+                self._load(command)
+
+    def control(self, run: LiveRun, action: Action, steps_per_s: float | None = None) -> None:
+        """Steer a run; one that waits remembers it, one that has ended ignores it."""
+        control = Control(run_id=run.run_id, action=action, steps_per_s=steps_per_s)
+        with self._lock:
+            if run is self._registry.active:
+                self._engine.send(control)
+            elif run not in self._registry.waiting:
+                return
+            elif action is Action.STOP:
+                self._registry.waiting.remove(run)
+                self._finish(run, RunState.STOPPED, "stopped before it began")
+                self._advance()
+            else:
+                run.early_controls.append(control)
+
+    # Who is watching
+
+    def watch(self, run: LiveRun) -> None:
+        """Count one viewer more."""
+        with self._lock:
+            run.viewers += 1
+            run.last_seen_s = self._now()
+
+    def leave(self, run: LiveRun) -> None:
+        """Count one viewer less; the grace time begins with the last."""
+        with self._lock:
+            run.viewers -= 1
+            run.last_seen_s = self._now()
+
+    def touch(self, run: LiveRun) -> None:
+        """Say that somebody looked, for pages that poll."""
+        run.last_seen_s = self._now()
+
+    def abandon_unwatched(self) -> None:
+        """Stop every run that nobody has watched for the grace time."""
+        with self._lock:
+            registry = self._registry
+            alive = [*registry.waiting] + ([registry.active] if registry.active else [])
+            for run in alive:
+                if run.viewers == 0 and self._now() - run.last_seen_s > self._grace_s:
+                    run.is_abandoned = True
+                    self.control(run, Action.STOP)
+
+    def keep_house(self, stop: threading.Event) -> None:
+        """Abandon unwatched runs once a second until told to stop; run on a thread."""
+        while not stop.wait(HOUSEKEEPING_S):
+            self.abandon_unwatched()
+
+    def close(self) -> None:
+        """End the engine process."""
+        self._engine.close()
+
+    # What the engine says
+
+    def receive(self, reply: Reply) -> None:
+        """Take one reply; called on the client's reading thread."""
+        with self._lock:
+            if isinstance(reply, Stepped | Sampled | RunStarted | StateChanged | RunEnded):
+                self._receive_run(reply)
+            elif isinstance(reply, Loading):
+                self._held.stage = reply.stage
+            elif isinstance(reply, ModelReady):
+                self._model_is_ready(reply)
+            elif isinstance(reply, LoadFailed):
+                self._loading_failed(reply.sentence)
+            else:
+                self._engine_died(reply)
+
+    def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:
+        run, codec = self._registry.active, self._held.codec
+        if run is None or codec is None:
+            return  # the last words of a run that is over
+        if isinstance(reply, RunStarted):
+            run.recording = Recording(reply.info, run.requests, codec)
+            if run.state is RunState.QUEUED:
+                run.state = RunState.RUNNING
+        elif isinstance(reply, StateChanged):
+            run.state = reply.state
+        elif isinstance(reply, RunEnded):
+            run.unavailable = reply.unavailable
+            self._registry.active = None
+            self._finish(run, reply.state, reply.message)
+            self._advance()
+        elif run.recording is not None:
+            if isinstance(reply, Stepped):
+                run.recording.add(reply.event)
+            else:
+                run.recording.add_sample(reply.sample)
+
+    def _model_is_ready(self, reply: ModelReady) -> None:
+        self._held = _Held(ready=reply, codec=TextCodec.from_files(reply.tokenizer_files))
+        self._advance()
+
+    def _loading_failed(self, sentence: str) -> None:
+        wanted = self._held.loading
+        self._held = _Held(error=sentence)
+        waiting = self._registry.waiting
+        if waiting and wanted == _wanted(waiting[0]):
+            self._finish(waiting.popleft(), RunState.FAILED, sentence)
+        self._advance()
+
+    def _engine_died(self, reply: EngineDied) -> None:
+        sentence = (
+            f"the engine process ended unexpectedly (exit code {reply.exit_code}), out of memory "
+            "perhaps; what was recorded is kept and the next run starts a new engine"
+        )
+        log.error(sentence)
+        active = self._registry.active
+        if self._held.loading is not None:
+            self._loading_failed(sentence)
+            return
+        self._held = _Held()
+        self._registry.active = None
+        if active is not None:
+            self._finish(active, RunState.FAILED, sentence)
+        self._advance()
+
+    # Under the lock
+
+    def _advance(self) -> None:
+        """Bring the first run in the queue as far as it can go."""
+        registry = self._registry
+        while registry.active is None and self._held.loading is None and registry.waiting:
+            run = registry.waiting[0]
+            order = run.order
+            if order is None:
+                registry.waiting.popleft()
+            elif not self._is_held(order):
+                run.state = RunState.LOADING
+                self._load(_wanted(run))
+            else:
+                registry.waiting.popleft()
+                self._begin(run, order)
+
+    def _begin(self, run: LiveRun, order: RunOrder) -> None:
+        """Send one run to the engine, or fail it with the reason."""
+        try:
+            run.requests = self._requests(order)
+        except TokenByTokenError as error:
+            self._finish(run, RunState.FAILED, str(error))
+            return
+        run.state = RunState.QUEUED
+        self._registry.active = run
+        self._engine.send(
+            Generate(
+                run_id=run.run_id,
+                requests=run.requests,
+                seed=order.seed,
+                is_paused=order.is_paused,
+                steps_per_s=order.steps_per_s,
+            )
+        )
+        for control in run.early_controls:
+            self._engine.send(control)
+
+    def _requests(self, order: RunOrder) -> tuple[Request, ...]:
+        held = self._held
+        if held.codec is None or held.ready is None:
+            msg = "no model is loaded"
+            raise InputError(msg)
+        return build_requests(order, held.codec, held.ready.context_limit)
+
+    def _load(self, command: LoadModel) -> None:
+        self._held = _Held(loading=command, stage=LoadStage(stage="starting the engine"))
+        self._engine.send(command)
+
+    def _is_held(self, order: RunOrder) -> bool:
+        ready = self._held.ready
+        return ready is not None and ready.request == order.load
+
+    def _finish(self, run: LiveRun, state: RunState, message: str) -> None:
+        run.state, run.message = state, message
+        if run.is_abandoned and state is RunState.STOPPED:
+            run.state = RunState.ABANDONED
+            run.message = f"stopped because nobody had watched for {self._grace_s:.0f} s"
+
+    def _forget_old(self) -> None:
+        """Drop the oldest finished runs nobody watches beyond the number kept."""
+        runs = self._registry.runs
+        spare = [run for run in runs.values() if run.state.is_final and run.viewers == 0]
+        for run in spare[: max(0, len(runs) - KEPT_RUNS)]:
+            del runs[run.run_id]
+
+
+def _wanted(run: LiveRun) -> LoadModel:
+    """Return the model a waiting run needs."""
+    return run.order.load if run.order is not None else LoadModel(model="default")
+
+
+@cache
+def app_hub() -> Hub:
+    """Return the process's one hub; the engine starts with its first command."""
+    return Hub()

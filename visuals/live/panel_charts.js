@@ -1,0 +1,275 @@
+// The Vega charts: one view for each spec, made once; new rows go in by the name of their data.
+
+const CHART_INTERVAL_MS = 180; // charts follow at about 5 a second, text and mask at 10
+
+// Room for axis labels and titles, kept whatever the numbers are, so that nothing twitches.
+const ROOM = { left: 62, right: 10, top: 10, bottom: 40 };
+const LEGEND_ROOM = 96;
+const ERRORS_ONLY = 1; // Vega warns of every chart that is still empty
+
+let vegaModule = null;
+
+function loadVega() {
+  vegaModule ??= import(new URL("/live/vega.js", location.origin).href).then(() => window.vegaEmbed);
+  return vegaModule;
+}
+
+function vegaConfig(theme) {
+  const soft = theme.text;
+  return {
+    background: null,
+    font: theme.font,
+    view: { stroke: null },
+    axis: {
+      labelColor: soft,
+      titleColor: soft,
+      tickColor: theme.border,
+      domainColor: theme.border,
+      gridColor: theme.border,
+      labelFontSize: 13,
+      titleFontSize: 13,
+      titleFontWeight: 500,
+      titlePadding: 6,
+      labelOverlap: true,
+    },
+    axisY: { minExtent: 34, maxExtent: 34 },
+    legend: { labelColor: soft, titleColor: soft, labelFontSize: 13, titleFontSize: 13 },
+  };
+}
+
+class ChartView {
+  constructor(node, name, ctx, { hasLegend = false } = {}) {
+    this.node = node;
+    this.name = name;
+    this.ctx = ctx;
+    this.hasLegend = hasLegend;
+    this.room = { ...ROOM, right: hasLegend ? LEGEND_ROOM : ROOM.right };
+    this.seen = new Map();
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(node);
+  }
+
+  get isShown() {
+    return this.node.clientWidth > 0;
+  }
+
+  size() {
+    const { left, right, top, bottom } = this.room;
+    return {
+      width: Math.max(40, this.node.clientWidth - left - right),
+      height: Math.max(30, this.node.clientHeight - top - bottom),
+    };
+  }
+
+  names() {
+    const found = new Set();
+    const walk = (part) => {
+      if (part?.data?.name) found.add(part.data.name);
+      for (const layer of part?.layer || []) walk(layer);
+    };
+    walk(this.ctx.data.specs[this.name]);
+    return found;
+  }
+
+  async embed() {
+    const embed = await loadVega();
+    const spec = structuredClone(this.ctx.data.specs[this.name]);
+    const { width, height } = this.size();
+    Object.assign(spec, { width, height, padding: this.room, autosize: { type: "none" } });
+    const config = vegaConfig(this.ctx.theme);
+    if (!this.hasLegend) config.legend.disable = true;
+    const holder = make("div", "vega");
+    const result = await embed(holder, spec, {
+      actions: false,
+      renderer: "canvas",
+      config,
+      logLevel: ERRORS_ONLY,
+    });
+    if (this.isClosed) return result.finalize();
+    this.result?.finalize();
+    this.result = result;
+    this.seen.clear();
+    this.node.replaceChildren(holder);
+  }
+
+  // Draw what has changed; resolves when the picture stands.
+  async draw() {
+    if (!this.isShown) return;
+    if (!this.result) await (this.embedding ??= this.embed());
+    const view = this.result?.view;
+    if (!view) return;
+    let isChanged = false;
+    for (const name of this.names()) {
+      const version = this.ctx.store.version(name);
+      if (this.seen.get(name) === version) continue;
+      this.seen.set(name, version);
+      view.data(name, this.ctx.store.drawn(name));
+      isChanged = true;
+    }
+    if (isChanged) await view.runAsync();
+  }
+
+  async fit() {
+    const view = this.result?.view;
+    if (!view || !this.isShown) return;
+    const { width, height } = this.size();
+    if (view.width() === width && view.height() === height) return;
+    await view.width(width).height(height).runAsync();
+  }
+
+  async retheme() {
+    if (!this.result) return;
+    await this.embed();
+    await this.draw();
+  }
+
+  close() {
+    this.isClosed = true;
+    this.observer.disconnect();
+    this.result?.finalize();
+  }
+}
+
+class ChartPanel {
+  constructor() {
+    this.charts = [];
+    this.last = 0;
+  }
+
+  chart(parent, name, className, options) {
+    const node = make("div", "chart " + (className || ""));
+    parent.append(node);
+    const view = new ChartView(node, name, this.ctx, options);
+    this.charts.push(view);
+    return node;
+  }
+
+  reset() {
+    for (const name of new Set(this.charts.flatMap((chart) => [...chart.names()]))) {
+      this.ctx.store.versions.set(name, -Math.random());
+    }
+    this.caption.textContent = "";
+    this.paint();
+  }
+
+  update(frame) {
+    const now = performance.now();
+    const isEnd = frame.run.final && frame.to === frame.total;
+    if (!isEnd && now - this.last < CHART_INTERVAL_MS) {
+      clearTimeout(this.later);
+      this.later = setTimeout(() => this.paint(), CHART_INTERVAL_MS);
+      return undefined;
+    }
+    return this.paint();
+  }
+
+  paint() {
+    clearTimeout(this.later);
+    this.last = performance.now();
+    return Promise.all(this.charts.map((chart) => chart.draw()));
+  }
+
+  retheme() {
+    return Promise.all(this.charts.map((chart) => chart.retheme()));
+  }
+
+  close() {
+    clearTimeout(this.later);
+    for (const chart of this.charts) chart.close();
+  }
+}
+
+class LatencyPanel extends ChartPanel {
+  mount(el, ctx) {
+    this.ctx = ctx;
+    const parts = makePanel("latency", "Step latency", ctx.data.explanations?.latency);
+    this.caption = parts.caption;
+    parts.body.classList.add("pair");
+    this.chart(parts.body, "prefill_laps", "narrow");
+    this.chart(parts.body, "decode_laps", "wide");
+    el.append(parts.panel);
+  }
+
+  update(frame) {
+    if (frame.captions) this.caption.textContent = frame.captions.latency;
+    return super.update(frame);
+  }
+}
+
+const CACHE_VIEWS = [
+  ["cache_growth", "total"],
+  ["cache_layers", "by layer"],
+  ["tokens_per_layer", "tokens"],
+];
+
+class CachePanel extends ChartPanel {
+  mount(el, ctx) {
+    this.ctx = ctx;
+    const parts = makePanel("kv", "K/V cache", ctx.data.explanations?.kv);
+    this.caption = parts.caption;
+    const choice = make("div", "choice");
+    choice.setAttribute("role", "group");
+    choice.setAttribute("aria-label", "Show the cache as");
+    parts.tools.insertBefore(choice, parts.help);
+    this.views = CACHE_VIEWS.map(([name, label]) => {
+      const button = make("button", null, label);
+      button.type = "button";
+      button.addEventListener("click", () => this.choose(name));
+      choice.append(button);
+      const node = this.chart(parts.body, name, "", { hasLegend: name === "cache_layers" });
+      return { name, button, node };
+    });
+    this.choose("cache_growth");
+    el.append(parts.panel);
+  }
+
+  choose(chosen) {
+    for (const { name, button, node } of this.views) {
+      button.setAttribute("aria-pressed", String(name === chosen));
+      node.hidden = name !== chosen;
+    }
+    this.paint();
+  }
+
+  update(frame) {
+    if (frame.captions) this.caption.textContent = frame.captions.kv;
+    return super.update(frame);
+  }
+}
+
+class UtilizationPanel extends ChartPanel {
+  mount(el, ctx) {
+    this.ctx = ctx;
+    const parts = makePanel("utilization", "Utilisation", ctx.data.explanations?.utilization);
+    this.caption = make("span");
+    this.readings = make("div", "readings");
+    this.missing = make("p", "missing");
+    parts.caption.replaceWith(this.readings);
+    parts.body.classList.add("pair");
+    this.chart(parts.body, "utilization", "wide");
+    this.power = this.chart(parts.body, "power", "third");
+    this.power.hidden = true;
+    parts.panel.insertBefore(this.missing, parts.body.nextSibling);
+    el.append(parts.panel);
+  }
+
+  update(frame) {
+    if (frame.model) {
+      this.missing.textContent = frame.model.unavailable.join(" ");
+      this.missing.title = this.missing.textContent;
+      this.missing.hidden = !frame.model.unavailable.length;
+    }
+    if (this.ctx.store.rows.get("power")?.length) this.power.hidden = false;
+    if (frame.readings?.length) this.readings.replaceChildren(...frame.readings.map(readingEntry));
+    return super.update(frame);
+  }
+}
+
+function readingEntry({ name, colour, width, text }) {
+  const entry = make("span", "entry");
+  const line = make("span", "line");
+  line.style.background = colour;
+  line.style.height = width + "px";
+  entry.append(line, make("span", null, name + " "), make("b", null, text));
+  return entry;
+}

@@ -1,0 +1,182 @@
+"""The prompt, its settings, and a view of exactly what the model is fed."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.catalog import CATALOG
+from inference.errors import TokenByTokenError
+from inference.messages import LoadModel
+from inference.orders import RunOrder
+from inference.records import Sampling
+from inference.text import TextCodec
+from visuals.examples import example_prompts
+from visuals.live.hub import Hub
+from visuals.units import counted
+
+DEFAULT_EXAMPLE = 1
+PROMPT_HEIGHT = 96
+MAX_NEW_TOKENS = 4096
+GREEDY = "greedy"
+DRAWN = "drawn at random"
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+
+def compose(hub: Hub) -> None:
+    """Draw the prompt box, the examples, the settings and the exact input."""
+    examples = example_prompts()
+    st.session_state.setdefault("prompt", examples[DEFAULT_EXAMPLE].prompt)
+    with st.container(horizontal=True, vertical_alignment="top", key="composer"):
+        st.text_area(
+            "Prompt",
+            key="prompt",
+            height=PROMPT_HEIGHT,
+            label_visibility="collapsed",
+            placeholder="Type a prompt, or pick an example",
+        )
+        with st.container(width=290, gap="xsmall"):
+            st.selectbox(
+                "Example prompts",
+                [example.name for example in examples],
+                index=None,
+                key="example",
+                placeholder="Pick an example …",
+                label_visibility="collapsed",
+                on_change=_take_example,
+            )
+            with st.container(horizontal=True, gap="xsmall"):
+                with st.popover("Settings", icon=":material/tune:", key="settings"):
+                    _settings()
+                with st.popover("Exact input", icon=":material/data_object:", key="exact"):
+                    _exact_input(hub)
+
+
+def current_order(*, is_paused: bool, steps_per_s: float | None) -> RunOrder:
+    """Return what the widgets ask for at this moment."""
+    state = st.session_state
+    is_greedy = state.get("choice", GREEDY) == GREEDY
+    top_k, top_p = int(state.get("top_k", 0)), float(state.get("top_p", 1.0))
+    sampling = Sampling(
+        temperature=0.0 if is_greedy else float(state.get("temperature", 0.8)),
+        top_k=top_k if not is_greedy and top_k > 0 else None,
+        top_p=top_p if not is_greedy and top_p < 1 else None,
+    )
+    return RunOrder(
+        prompts=(state.get("prompt", ""),),
+        max_new_tokens=int(state.get("max_new_tokens", 64)),
+        sampling=sampling,
+        seed=int(state.get("seed", 0)),
+        is_raw=not state.get("template", True),
+        load=LoadModel(
+            model=(state.get("model") or "default").strip(), dtype=state.get("dtype", "auto")
+        ),
+        is_paused=is_paused,
+        steps_per_s=steps_per_s,
+    )
+
+
+def _take_example() -> None:
+    chosen = st.session_state["example"]
+    for example in example_prompts():
+        if example.name == chosen:
+            st.session_state["prompt"] = example.prompt
+
+
+def _settings() -> None:
+    st.number_input(
+        "Most new tokens",
+        1,
+        MAX_NEW_TOKENS,
+        64,
+        key="max_new_tokens",
+        help="Generation ends here, or earlier when the model selects its end-of-text token.",
+    )
+    st.segmented_control(
+        "Next token is",
+        [GREEDY, DRAWN],
+        default=GREEDY,
+        key="choice",
+        required=True,
+        help="Greedy always takes the likeliest token, so a run can be repeated exactly.",
+    )
+    if st.session_state.get("choice") == DRAWN:
+        st.slider(
+            "Temperature",
+            0.05,
+            2.0,
+            0.8,
+            0.05,
+            key="temperature",
+            help="Scores are divided by this: below 1 sharpens the choice, above 1 flattens it.",
+        )
+        st.number_input(
+            "Top-k (0 keeps all)",
+            0,
+            1000,
+            0,
+            key="top_k",
+            help="Only the k likeliest tokens may be drawn.",
+        )
+        st.slider(
+            "Top-p (1 keeps all)",
+            0.05,
+            1.0,
+            1.0,
+            0.05,
+            key="top_p",
+            help="Only the likeliest tokens that together reach this probability may be drawn.",
+        )
+        st.number_input(
+            "Seed",
+            0,
+            2**31 - 1,
+            0,
+            key="seed",
+            help="The same seed draws the same tokens again.",
+        )
+    st.toggle(
+        "Use the model's chat template",
+        value=True,
+        key="template",
+        help="On: the prompt is wrapped in the marks the model was trained to answer. "
+        "Off: the model goes on from the prompt as it stands.",
+    )
+    st.selectbox(
+        "Model",
+        ["default", *(entry.id for entry in CATALOG)],
+        key="model",
+        accept_new_options=True,
+        help="One of the list, another hub id, or a model folder on this machine. "
+        "The first run with another model loads it.",
+    )
+    st.selectbox(
+        "Number format (dtype)",
+        DTYPES,
+        key="dtype",
+        help="auto: float32 on a CPU, bfloat16 on a GPU that has it.",
+    )
+
+
+def _exact_input(hub: Hub) -> None:
+    """Show the templated text and its length, once a model and with it a tokenizer is there."""
+    codec = hub.codec()
+    if codec is None:
+        st.caption("The tokenizer comes with the model, which is still loading.")
+        return
+    _show_input(
+        codec, st.session_state["prompt"], is_raw=not st.session_state.get("template", True)
+    )
+
+
+def _show_input(codec: TextCodec, prompt: str, *, is_raw: bool) -> None:
+    try:
+        ids = codec.encode(prompt, is_raw=is_raw)
+        text = prompt if is_raw else codec.templated(prompt)
+    except TokenByTokenError as error:
+        st.error(str(error))
+        return
+    st.caption(
+        f"{counted(len(ids), 'token')}, counted with the loaded model's own tokenizer. "
+        + ("As typed, no template." if is_raw else "The model's chat template is applied.")
+    )
+    st.code(text, language=None, wrap_lines=True, height=260)

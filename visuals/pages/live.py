@@ -1,0 +1,285 @@
+"""The Live page: a prompt, its controls, and the panel that follows the run.
+
+A thin script: it never loops or sleeps. The run belongs to the hub; this page holds its id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import streamlit as st
+
+from inference.errors import TokenByTokenError
+from inference.messages import Action
+from inference.records import RunState, RunTrace
+from inference.traces import read_bytes, read, to_json
+from visuals.examples import ASSETS
+from visuals.live.frames import frame
+from visuals.live.hub import Hub, LiveRun
+from visuals.live.panel import live_panel
+from visuals.pages.composer import compose, current_order
+from visuals.units import date_text
+
+POLL_S = 0.5
+RECORDED_RUN = ASSETS / "recordings" / "why-is-decode-slow.json.gz"
+PACES: dict[str, float | None] = {
+    "Pace: as fast as it goes": None,
+    "Pace: 10 steps/s": 10.0,
+    "Pace: 5 steps/s": 5.0,
+    "Pace: 2 steps/s": 2.0,
+    "Pace: 1 step/s": 1.0,
+    "Pace: 1 step in 2 s": 0.5,
+}
+
+
+@dataclass(slots=True)
+class LivePageState:
+    """What this browser tab is looking at.
+
+    Attributes:
+        run_id: The run shown; None for the recorded one.
+        sentence: What went wrong with the last press; empty when nothing did.
+    """
+
+    run_id: str | None = None
+    sentence: str = ""
+
+
+def live_page(hub: Hub) -> None:
+    """Draw the page."""
+    state = _state()
+    run = _run(hub, state)
+    compose(hub)
+    _controls(hub, state, run)
+    if state.sentence:
+        st.error(state.sentence, icon=":material/error:")
+    if run is None:
+        _waiting_engine(hub)
+        _recorded(hub)
+    else:
+        _panel(hub, run)
+
+
+def _state() -> LivePageState:
+    if "live" not in st.session_state:
+        st.session_state["live"] = LivePageState(run_id=st.query_params.get("run"))
+    return st.session_state["live"]
+
+
+def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
+    """Return the run this tab looks at; say so when it is not kept any more."""
+    if state.run_id is None:
+        return None
+    run = hub.find(state.run_id)
+    if run is None:
+        st.info(
+            f"Run {state.run_id} is not kept here any more. Start another, or open its run file.",
+            icon=":material/info:",
+        )
+        _look_at(state, None)
+    return run
+
+
+def _look_at(state: LivePageState, run: LiveRun | None) -> None:
+    """Follow this run and put its id into the address, so that a reload brings it back."""
+    state.run_id = run.run_id if run is not None else None
+    state.sentence = ""
+    if run is not None:
+        st.query_params["run"] = run.run_id
+    elif "run" in st.query_params:
+        del st.query_params["run"]
+
+
+def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
+    """Start, pause or resume, single step, stop, and the pace."""
+    is_busy = run is not None and not run.state.is_final
+    is_paused = run is not None and run.state is RunState.PAUSED
+    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+        st.button(
+            "Start",
+            key="start",
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=is_busy,
+            on_click=_start,
+            args=(hub, state),
+            help="Feed the prompt to the model and follow every step.",
+        )
+        st.button(
+            "Resume" if is_paused else "Pause",
+            key="pause",
+            icon=":material/resume:" if is_paused else ":material/pause:",
+            disabled=not is_busy,
+            on_click=_control,
+            args=(hub, run, Action.RESUME if is_paused else Action.PAUSE),
+            shortcut="P",
+            help="Hold the run before its next step; waiting is in no lap.",
+        )
+        st.button(
+            "Step",
+            key="step",
+            icon=":material/skip_next:",
+            on_click=_step,
+            args=(hub, state, run),
+            shortcut="S",
+            help="One press, one forward pass. Without a run it starts one and feeds the prompt.",
+        )
+        st.button(
+            "Stop",
+            key="stop",
+            icon=":material/stop:",
+            disabled=not is_busy,
+            on_click=_control,
+            args=(hub, run, Action.STOP),
+            help="End the run; what was recorded is kept.",
+        )
+        st.selectbox(
+            "Pace",
+            list(PACES),
+            key="pace",
+            width=230,
+            label_visibility="collapsed",
+            on_change=_change_pace,
+            args=(hub, run),
+            help="At most this many steps a second, for a lecture. The wait is in no lap.",
+        )
+        _run_file_actions(hub, state, run)
+
+
+def _pace() -> float | None:
+    return PACES[st.session_state.get("pace", next(iter(PACES)))]
+
+
+def _start(hub: Hub, state: LivePageState) -> None:
+    _submit(hub, state, is_paused=False)
+
+
+def _step(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
+    if run is None or run.state.is_final:
+        run = _submit(hub, state, is_paused=True)
+    _control(hub, run, Action.STEP)
+
+
+def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | None:
+    """Queue what the widgets ask for; None when it cannot be run, and the page says why."""
+    try:
+        run = hub.submit(current_order(is_paused=is_paused, steps_per_s=_pace()))
+    except TokenByTokenError as error:
+        state.sentence = str(error)
+        return None
+    _look_at(state, run)
+    return run
+
+
+def _control(hub: Hub, run: LiveRun | None, action: Action) -> None:
+    if run is not None:
+        hub.control(run, action)
+
+
+def _change_pace(hub: Hub, run: LiveRun | None) -> None:
+    if run is not None:
+        hub.control(run, Action.PACE, _pace())
+
+
+def _panel(hub: Hub, run: LiveRun) -> None:
+    """Show the panel; where no WebSocket can be had, feed it twice a second instead."""
+    polling = st.session_state.get("polling", False)
+    if not polling:
+        result = live_panel(run.run_id, run.token, key="panel")
+        if result.transport == "poll":
+            st.session_state["polling"] = True
+            st.rerun()
+        return
+    _polled_panel(hub, run)
+
+
+def _polled_panel(hub: Hub, run: LiveRun) -> None:
+    is_final = run.state.is_final
+
+    @st.fragment(run_every=None if is_final else POLL_S)
+    def polled() -> None:
+        hub.touch(run)
+        update = frame(hub.snapshot(run), hub.status(run), 0)
+        live_panel(run.run_id, run.token, key="panel", frame=update)
+        if run.state.is_final and not is_final:
+            st.rerun()
+
+    polled()
+
+
+def _waiting_engine(hub: Hub) -> None:
+    """Say how far the engine is while no run was started."""
+
+    @st.fragment(run_every=POLL_S if hub.engine_status().ready is None else None)
+    def engine_line() -> None:
+        status = hub.engine_status()
+        if status.error:
+            st.warning(f"The default model could not be loaded: {status.error}")
+        elif status.stage is not None:
+            st.progress(
+                status.stage.ratio or 0.0, text=f"Loading the model: {status.stage.stage} …"
+            )
+
+    engine_line()
+
+
+def _recorded(hub: Hub) -> None:
+    """Show the recorded run, labelled with where and when it was made."""
+    trace = recorded_trace()
+    if trace is None:
+        st.info("Type a prompt and press Start.")
+        return
+    info = trace.info
+    st.markdown(
+        f":material/history: **A recorded run**, made on {info.device.name} in "
+        f"{info.device.dtype} on {date_text(info.started_at)} with {info.model_id}. "
+        "Press **Start** to make your own here."
+    )
+    run = hub.adopt(trace)
+    live_panel(run.run_id, run.token, key="recorded")
+
+
+@cache
+def recorded_trace() -> RunTrace | None:
+    """Return the run shipped for the empty page; None when the project has none."""
+    return read(RECORDED_RUN)[0] if RECORDED_RUN.exists() else None
+
+
+def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
+    """Save this run, or open another from a file."""
+    st.download_button(
+        "Save run",
+        data=lambda: _run_file(hub, run),
+        file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.json",
+        mime="application/json",
+        key="save",
+        icon=":material/download:",
+        on_click="ignore",
+        disabled=run is None,
+        help="The run so far as a JSON run file: every step, token, byte count and sample.",
+    )
+    with st.popover("Open run", icon=":material/folder_open:", key="open-run"):
+        st.file_uploader(
+            "Open a run file",
+            type=["json", "gz"],
+            key="run-file",
+            on_change=_open_file,
+            args=(hub, state),
+            help="A file saved here or written by the command line.",
+        )
+
+
+def _open_file(hub: Hub, state: LivePageState) -> None:
+    upload = st.session_state["run-file"]
+    if upload is None:
+        return
+    try:
+        _look_at(state, hub.adopt(read_bytes(upload.getvalue())[0]))
+    except TokenByTokenError as error:
+        state.sentence = f"{upload.name}: {error}"
+
+
+def _run_file(hub: Hub, run: LiveRun | None) -> str:
+    trace = hub.snapshot(run) if run is not None else None
+    return to_json((trace,) if trace is not None else ())

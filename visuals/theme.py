@@ -1,0 +1,58 @@
+"""Colours by meaning, the same on every page, and what all charts share.
+
+The hues are those of the Okabe-Ito set, which readers with any form of colour blindness can tell
+apart. Charts set no text or grid colour: the page's theme, light or dark, does. No page, no torch.
+
+Source:
+    Okabe and Ito 2008, "Color Universal Design", palette of eight colours.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import altair as alt
+
+PREFILL = "#0072B2"
+DECODE = "#D55E00"
+KV = "#009E73"
+WEIGHTS = "#CC79A7"
+HOST = "#707070"
+HOST_LIGHT = "#B4B4B4"
+MEMORY = "#56B4E9"
+GPU = "#E69F00"
+
+PHASE_COLOURS = {"prefill": PREFILL, "decode": DECODE}
+BAND_COLOURS = ("#00543D", "#007455", "#009E73", "#3DB994", "#7ED0B6", "#BDE6D8")
+
+SOLID: tuple[int, ...] = (1, 0)
+DASHED: tuple[int, ...] = (5, 3)
+DOTTED: tuple[int, ...] = (1, 3)
+PROVENANCE_DASHES = {"measured": SOLID, "counted": DASHED, "datasheet": DOTTED}
+
+Cell: TypeAlias = float | str | None
+Row: TypeAlias = dict[str, Cell]
+Chart: TypeAlias = alt.Chart | alt.LayerChart
+
+
+def whole_numbers() -> alt.Axis:
+    """Return an axis of steps or layers: labels at whole numbers only, no grid."""
+    label = "datum.value % 1 ? '' : format(datum.value, ',d')"
+    return alt.Axis(labelExpr=label, tickMinStep=1, tickCount=5, grid=False, ticks=False)
+
+
+def finished(chart: Chart, datasets: dict[str, list[Row]] | None, *, description: str) -> Chart:
+    """Return the chart at its page size, with its rows where there are any.
+
+    Args:
+        chart: Made over named data only, so that its spec does not depend on the rows.
+        datasets: Rows by the name of their data; None leaves the data to be set from outside.
+        description: What the chart shows, for those who cannot see it.
+    """
+    sized = chart.properties(
+        width="container",
+        height=180,
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
+        description=description,
+    )
+    return sized if datasets is None else sized.properties(datasets=datasets)

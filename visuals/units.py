@@ -1,0 +1,79 @@
+"""The only unit conversions, and how a number is written for a reader.
+
+Rates are decimal, capacity is binary (MiB = 2**20 bytes). None stays None in data and is written
+as a dash. No torch.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from datetime import datetime
+from math import floor, isfinite, log10
+
+DASH = "\u2013"
+
+
+def milliseconds(seconds: float | None) -> float | None:
+    """Return milliseconds, to a tenth of a microsecond."""
+    return None if seconds is None else round(seconds * 1e3, 4)
+
+
+def mebibytes(count: float | None) -> float | None:
+    """Return MiB of a number of bytes."""
+    return None if count is None else round(count / 2**20, 6)
+
+
+def gibibytes(count: float | None) -> float | None:
+    """Return GiB of a number of bytes."""
+    return None if count is None else round(count / 2**30, 6)
+
+
+def percent(ratio: float | None) -> float | None:
+    """Return a ratio of 0 to 1 in percent, to a tenth."""
+    return None if ratio is None else round(ratio * 100, 1)
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """Return a number with three significant digits, thousands parted, or a dash for None.
+
+    Whole digits are never dropped: 12,345 is written 12,345 and not 12,300.
+    """
+    if value is None or not isfinite(value):
+        return DASH
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - floor(log10(abs(value))))
+    if round(abs(value), decimals) >= 10 ** (digits - decimals):  # 9.996 has become 10.00
+        decimals = max(0, decimals - 1)
+    return f"{value:,.{decimals}f}"
+
+
+def amount(value: float | None, unit: str) -> str:
+    """Return a number with its unit, or a dash alone."""
+    text = significant(value)
+    return text if text == DASH else f"{text}\u00a0{unit}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a whole number and its noun, in the plural where it is not one."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def date_text(moment: datetime) -> str:
+    """Return a date as people read it, such as ``29 November 2026``."""
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def date_text(moment: datetime) -> str:
+    """Return a date as people read it, such as ``29 November 2026``."""
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def count_text(count: int) -> str:
+    """Return a whole number with its thousands parted."""
+    return f"{count:,}"
+
+
+def date_text(moment: datetime) -> str:
+    """Return the day of a moment, such as 3 May 2026."""
+    return f"{moment.day} {moment:%B %Y}"
