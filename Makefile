@@ -64,7 +64,9 @@ $(BROWSER): $(TEST)
 	@set -e; \
 	for name in chromium chromium-browser google-chrome google-chrome-stable; do \
 	  if command -v $$name >/dev/null 2>&1; then touch $@; exit 0; fi; done; \
-	if $(BIN)/playwright install chromium; then touch $@; exit 0; fi; \
+	echo "no Chromium or Chrome here; fetching Playwright's own"; \
+	if $(BIN)/playwright install chromium 2>/dev/null; then touch $@; exit 0; fi; \
+	echo "that one cannot be had; trying Debian's package"; \
 	if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq; \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

@@ -14,9 +14,17 @@ from typing import Any, Protocol
 import torch
 from transformers import Cache, PreTrainedModel
 
-from inference.caches import build_cache, cache_state, has_attention_layers, tokens_seen
+from inference.attention import Probe
+from inference.attention_cells import Span
+from inference.caches import (
+    build_cache,
+    cache_options,
+    cache_state,
+    has_attention_layers,
+    tokens_seen,
+)
 from inference.errors import BackendError, OutOfMemoryError
-from inference.records import CacheKind, CacheState
+from inference.records import AttentionChoice, AttentionMap, CacheKind, CacheOption, CacheState
 
 # transformers 5.24 calls the argument `cache`; 5.17 calls it `past_key_values` and swallows an
 # unknown `cache` without a word, so the name is read off the model's own signature.
@@ -58,6 +66,22 @@ class Backend(Protocol):
         """
         ...
 
+    def look_at(self, choice: AttentionChoice | None) -> None:
+        """Look at this layer's attention from the next forward on; None to stop looking."""
+        ...
+
+    def attention(self, *, is_prompt: bool) -> AttentionMap | None:
+        """Return what the chosen layer attended to in the latest forward; None when not looking.
+
+        Args:
+            is_prompt: The forward fed the prompt or a chunk of it.
+        """
+        ...
+
+    def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
+        """Return the prompt's maps for the present choice, one a forward; of one query exactly."""
+        ...
+
 
 class TorchBackend:
     """Runs a transformers causal language model with a cache that grows."""
@@ -77,7 +101,8 @@ class TorchBackend:
         self._is_recurrent = not has_attention_layers(model.config)
         self._cache: Cache | None = None
         self._attended: torch.Tensor | None = None  # [row, kv], True for real; None when all are
-        self._columns = 0
+        self._rows = self._columns = self._fed_columns = self._passes = 0
+        self._probe = Probe(model)
 
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
         """Forget everything stored and get ready for another batch.
@@ -85,10 +110,11 @@ class TorchBackend:
         Raises:
             InputError: The model cannot have a cache of this kind.
         """
+        self._probe.forget()
         self._cache = None  # the old tensors go before the new ones come
         self._cache = build_cache(self._model.config, kind, max_tokens)
         self._attended = None
-        self._columns = 0
+        self._rows = self._columns = self._fed_columns = self._passes = 0
 
     @torch.inference_mode()
     def forward(
@@ -110,13 +136,72 @@ class TorchBackend:
             if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
                 raise OutOfMemoryError(_memory_sentence(fed)) from error
             raise
+        self._rows, self._fed_columns = fed.shape
         self._columns += fed.shape[1]
+        self._passes += 1
         self._check_growth()
         return output.logits[:, -1, :]
 
     def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
         """Return what the cache holds, read off its own tensors."""
-        return cache_state(self._cache, row_tokens)
+        return cache_state(self._held(), row_tokens)
+
+    def look_at(self, choice: AttentionChoice | None) -> None:
+        """Look at this layer's attention from the next forward on; None to stop looking.
+
+        Raises:
+            InputError: There is no such layer or head.
+        """
+        self._probe.look_at(choice)
+
+    @torch.inference_mode()
+    def attention(self, *, is_prompt: bool) -> AttentionMap | None:
+        """Return what the chosen layer attended to in the latest forward; None when not looking."""
+        choice = self._probe.choice
+        if choice is None:
+            return None
+        try:
+            span = self._span(choice.slot)
+            return None if span is None else self._probe.take(span, is_prompt=is_prompt)
+        except RuntimeError as error:  # torch's, out of memory included: a picture is not the run
+            first = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = f"the weights could not be formed: {first}"
+            return AttentionMap(choice=choice, step_index=self._passes - 1, reason=reason)
+
+    @torch.inference_mode()
+    def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
+        """Return the prompt's maps for the present choice, one a forward; of one query exactly."""
+        return self._probe.recall(query)
+
+    def cache_options(self) -> tuple[CacheOption, ...]:
+        """Return every kind of cache, each with the reason when this model cannot have it."""
+        return cache_options(self._model.config)
+
+    def _held(self) -> Cache:
+        if self._cache is None:
+            msg = "nothing was started; call start() before the first forward"
+            raise BackendError(msg)
+        return self._cache
+
+    def _span(self, slot: int) -> Span | None:
+        """Return where a row's tokens are; None when the latest forward fed it none."""
+        is_real = None
+        fed = self._fed_columns
+        if slot >= self._rows:
+            return None
+        if self._attended is not None:
+            is_real = self._attended[slot].cpu().numpy()
+            fed = int(is_real[-self._fed_columns :].sum())
+        if not fed:
+            return None
+        return Span(
+            slot=slot,
+            fed_columns=self._fed_columns,
+            columns=self._columns,
+            query_tokens=fed,
+            step_index=self._passes - 1,
+            is_real=is_real,
+        )
 
     def _arguments(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> dict[str, Any]:
         """Return the forward's keyword arguments for this block and remember what is real."""
@@ -149,7 +234,7 @@ class TorchBackend:
 
     def _check_growth(self) -> None:
         """Raise BackendError unless the layers kept what they were given."""
-        for index, layer in enumerate(self._cache.layers):
+        for index, layer in enumerate(self._held().layers):
             seen = tokens_seen(layer)
             if seen is not None and seen != self._columns:
                 msg = (

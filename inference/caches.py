@@ -77,9 +77,10 @@ class LayerBytes:
         longest = max(row_tokens, default=0)
         self.tokens = self.used = self.allocated = 0
         for name in TOKEN_TENSORS:
-            stored, *scales = _tensors(layer, name) or [None]
-            if stored is None or not stored.numel():
+            held = _tensors(layer, name)
+            if not held or not held[0].numel():
                 continue
+            stored, *scales = held
             columns = stored.shape[-2]
             token_bytes = stored.nbytes // (stored.shape[0] * columns)
             scale_bytes = sum(scale.nbytes for scale in scales)

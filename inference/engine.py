@@ -1,19 +1,30 @@
-"""The loop: prefill once, then one decode step after another, as a generator of StepEvents.
+"""The loop: prefill, then one decode step after another, as a generator of StepEvents.
 
-Token ids in, records out: no text, no page, no pacing. N output tokens come from one prefill and
-N-1 decode steps. The consumer's time between two events is in no lap.
+Token ids in, records out: no text, no page, no pacing. N output tokens come from one prefill, or
+its chunks, and N-1 decode steps. The consumer's time between two events is in no lap, and neither
+is a picture of the step's attention.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
 from inference.backend import Backend
-from inference.records import Candidate, Finish, Phase, Request, RowStep, StepEvent
-from inference.sampling import Sampler, describe
+from inference.records import (
+    AttentionChoice,
+    AttentionMap,
+    CacheKind,
+    Finish,
+    Phase,
+    Request,
+    RowStep,
+    StepEvent,
+)
+from inference.requests import check_chunk
+from inference.sampling import Choice, Sampler, describe_choices
 from inference.timing import StepClock
 
 CANDIDATES = 5  # kept for each selected token
@@ -32,6 +43,22 @@ class GenerationLimits:
     context_tokens: int | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationOptions:
+    """How a run is done, where there is a choice.
+
+    Attributes:
+        chunk_tokens: Feed the prompt in chunks of so many columns; None for all at once.
+        cache: How keys and values are stored.
+    """
+
+    chunk_tokens: int | None = None
+    cache: CacheKind = CacheKind.DYNAMIC
+
+
+PLAIN = GenerationOptions()
+
+
 @dataclass(slots=True)
 class _Row:
     """One sequence while it is generated."""
@@ -44,112 +71,212 @@ class _Row:
     finish: Finish | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """What one step feeds.
+
+    Attributes:
+        ids: [row, query], padded on the left.
+        lengths: Real tokens of each row.
+        selects: True when a token is selected after it; False for a chunk with more to come.
+    """
+
+    phase: Phase
+    ids: list[list[int]]
+    lengths: list[int]
+    selects: bool = True
+
+
 class Engine:
-    """Generates on one backend; ``zero_s`` is the run's zero on the clock's host time."""
+    """Generates on one backend; ``zero_s`` is the run's zero on the clock's host time.
+
+    Attributes:
+        attention: What the layer chosen by ``look_at`` attended to in the latest step; None when
+            nothing was looked at, or the row looked at was not fed.
+    """
 
     def __init__(self, backend: Backend, clock: StepClock, limits: GenerationLimits) -> None:
+        self.attention: AttentionMap | None = None
         self._backend = backend
         self._clock = clock
         self._limits = limits
         self._is_warm = False
+        self._rows: list[_Row] = []
+
+    def look_at(self, choice: AttentionChoice | None) -> None:
+        """Look at a layer's attention from the next step on; None to stop. Call between steps.
+
+        Raises:
+            InputError: The model has no such layer or head.
+        """
+        self._backend.look_at(choice)
+        self.attention = None
+
+    def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
+        """Return the prompt's maps for the choice as it is, one a step that was looked at.
+
+        Another head of the same layer can be asked for after the prompt was fed. Nothing comes back
+        where the prompt's queries were too large to keep.
+
+        Args:
+            query: Position of one query, to be given exactly; None for all, binned where large.
+        """
+        return tuple(self._marked(one) for one in self._backend.recall(query))
 
     def generate(
-        self, requests: Sequence[Request], *, seed: int, zero_s: float
+        self,
+        requests: Sequence[Request],
+        *,
+        seed: int,
+        zero_s: float,
+        options: GenerationOptions = PLAIN,
     ) -> Iterator[StepEvent]:
         """Run the requests as one batch whose rows stay until all are done.
 
         Yields:
-            The prefill's event, then each decode step's, each as soon as its lap has ended.
+            The prefill's event or its chunks', then each decode step's, each as soon as its lap has
+            ended. A chunk with more to come selects no token.
 
         Raises:
+            InputError: The options cannot be had.
             BackendError, OutOfMemoryError: From the backend; events before it stand.
         """
-        rows = [
+        check_chunk(options.chunk_tokens)
+        rows = self._rows = [
             _Row(request=request, slot=slot, sampler=Sampler(request.sampling, seed + slot))
             for slot, request in enumerate(requests)
         ]
-        self._backend.start()
+        self._backend.start(options.cache, self._room(requests))
         is_cold = not self._is_warm
-        prompts = [row.request.prompt_ids for row in rows]
-        yield self._step(Phase.PREFILL, rows, prompts, (0, zero_s, is_cold))
         index = 0
-        while any(row.finish is None for row in rows):
+        for block in _prompt_blocks(requests, options.chunk_tokens):
+            yield self._step(block, index, zero_s, is_cold=is_cold)
             index += 1
-            # A row that has finished keeps its place and is fed as padding until all are done.
-            fed = [row.token_ids[-1:] if row.finish is None else () for row in rows]
-            yield self._step(Phase.DECODE, rows, fed, (index, zero_s, is_cold and index == 1))
+        first_decode = index
+        while any(row.finish is None for row in rows):
+            cold = is_cold and index == first_decode
+            yield self._step(_next_tokens(rows), index, zero_s, is_cold=cold)
             self._is_warm = True
+            index += 1
 
-    def _step(
-        self,
-        phase: Phase,
-        rows: list[_Row],
-        fed: Sequence[Sequence[int]],
-        place: tuple[int, float, bool],
-    ) -> StepEvent:
+    def _room(self, requests: Sequence[Request]) -> int:
+        """Return the most columns the run can come to store."""
+        lengths = [len(request.prompt_ids) for request in requests]
+        new = max(request.max_new_tokens for request in requests) - 1
+        if self._limits.context_tokens is not None:
+            new = min(new, max(0, self._limits.context_tokens - min(lengths)))
+        return max(lengths) + new
+
+    def _step(self, block: _Block, index: int, zero_s: float, *, is_cold: bool) -> StepEvent:
         """Feed one block, select a token for each row that was fed, and report both."""
-        index, zero_s, is_cold = place
-        width = max(len(ids) for ids in fed)
-        block = [[0] * (width - len(ids)) + list(ids) for ids in fed]
-        lengths = [len(ids) for ids in fed]
+        rows, lengths = self._rows, block.lengths
         started_s = self._clock.now_s() - zero_s
         self._clock.start_lap()
-        logits = self._backend.forward(block, lengths)
-        chosen = _choose(logits, rows).cpu()  # on a device this waits for the token, as a user does
+        logits = self._backend.forward(block.ids, lengths)
+        # On a device, reading the tokens waits for them, as a user does.
+        chosen = _choose(logits, rows).cpu() if block.selects else None
         duration_s = self._clock.end_lap()
-        told = _described(logits, chosen)
-        steps = tuple(
-            self._record(row, lengths[row.slot], told[row.slot])
-            for row in rows
-            if lengths[row.slot]
-        )
+        look_s = self._look(block.phase)
+        steps = self._recorded(block, logits, chosen)
         live = [row.stored if row.finish is None or lengths[row.slot] else 0 for row in rows]
         return StepEvent(
             index=index,
-            phase=phase,
+            phase=block.phase,
             rows=steps,
             cache=self._backend.cache_state(live),
             started_s=started_s,
             duration_s=duration_s,
             observed=False,
             cold=is_cold,
+            look_s=look_s,
         )
+
+    def _look(self, phase: Phase) -> float | None:
+        """Form the picture of the step's attention; return what that took, None for no picture."""
+        started_s = self._clock.now_s()
+        seen = self._backend.attention(is_prompt=phase is Phase.PREFILL)
+        self.attention = None if seen is None else self._marked(seen)
+        return None if seen is None else self._clock.now_s() - started_s
+
+    def _marked(self, seen: AttentionMap) -> AttentionMap:
+        """Return the map with the query named that the first output token was chosen by."""
+        last = len(self._rows[seen.choice.slot].request.prompt_ids) - 1
+        is_held = seen.query_start <= last < seen.query_start + seen.query_tokens
+        return replace(seen, first_output_query=last) if is_held else seen
+
+    def _recorded(
+        self, block: _Block, logits: torch.Tensor, chosen: torch.Tensor | None
+    ) -> tuple[RowStep, ...]:
+        """Store what the step did to each row that was fed and return it."""
+        fed = [row for row in self._rows if block.lengths[row.slot]]
+        if chosen is None:
+            return tuple(_fed_only(row, block.lengths[row.slot]) for row in fed)
+        samplers = [row.sampler for row in self._rows]
+        told = describe_choices(logits, chosen, samplers, CANDIDATES)
+        return tuple(self._record(row, block.lengths[row.slot], told[row.slot]) for row in fed)
 
     def _record(self, row: _Row, fed: int, told: Choice) -> RowStep:
         """Store what the step did to one row and return it."""
-        row.stored += fed
         row.token_ids.append(told.token_id)
-        row.finish = self._finish(row, told.token_id)
-        return RowStep(
-            request_id=row.request.request_id,
-            slot=row.slot,
-            query_tokens=fed,
-            context_tokens=row.stored,
+        row.finish = self._finish(row, told.token_id, row.stored + fed)
+        return replace(
+            _fed_only(row, fed),
             token_id=told.token_id,
             logprob=told.logprob,
             finish=row.finish,
             candidates=told.candidates,
+            entropy_nats=told.entropy_nats,
         )
 
-    def _finish(self, row: _Row, token_id: int) -> Finish | None:
+    def _finish(self, row: _Row, token_id: int, stored: int) -> Finish | None:
         """Return why the row ends with this token, None while it goes on."""
         if token_id in self._limits.eos_ids:
             return Finish.EOS
         if len(row.token_ids) >= row.request.max_new_tokens:
             return Finish.LENGTH
         limit = self._limits.context_tokens
-        if limit is not None and row.stored >= limit:
+        if limit is not None and stored >= limit:
             return Finish.CONTEXT
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A selected token, its log-probability (nats) and the likeliest alternatives."""
+def _prompt_blocks(requests: Sequence[Request], chunk_tokens: int | None) -> Iterator[_Block]:
+    """Yield the prompts as one block, or as chunks of so many columns."""
+    prompts = [request.prompt_ids for request in requests]
+    width = max(len(ids) for ids in prompts)
+    padded = [[0] * (width - len(ids)) + list(ids) for ids in prompts]
+    step = chunk_tokens or width
+    for start in range(0, width, step):
+        end = min(start + step, width)
+        yield _Block(
+            phase=Phase.PREFILL,
+            ids=[ids[start:end] for ids in padded],
+            lengths=[max(0, end - max(start, width - len(ids))) for ids in prompts],
+            selects=end == width,
+        )
 
-    token_id: int
-    logprob: float
-    candidates: tuple[Candidate, ...]
+
+def _next_tokens(rows: Sequence[_Row]) -> _Block:
+    """Return each row's newest token; a finished row is fed padding until all are done."""
+    return _Block(
+        phase=Phase.DECODE,
+        ids=[row.token_ids[-1:] if row.finish is None else [0] for row in rows],
+        lengths=[int(row.finish is None) for row in rows],
+    )
+
+
+def _fed_only(row: _Row, fed: int) -> RowStep:
+    """Count the tokens fed to a row and return a step that selects nothing."""
+    row.stored += fed
+    return RowStep(
+        request_id=row.request.request_id,
+        slot=row.slot,
+        query_tokens=fed,
+        context_tokens=row.stored,
+        token_id=None,
+        logprob=None,
+        finish=None,
+    )
 
 
 def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> torch.Tensor:
@@ -158,12 +285,3 @@ def _choose(logits: torch.Tensor, rows: Sequence[_Row]) -> torch.Tensor:
         return rows[0].sampler.choose(logits)
     picks = [row.sampler.choose(logits[row.slot : row.slot + 1]) for row in rows]
     return torch.cat(picks)
-
-
-def _described(logits: torch.Tensor, chosen: torch.Tensor) -> list[Choice]:
-    """Return what was chosen in each row, read to the host."""
-    described = describe(logits, chosen, CANDIDATES)
-    return [
-        Choice(token_id, logprob, candidates)
-        for token_id, (logprob, candidates) in zip(chosen.tolist(), described, strict=True)
-    ]

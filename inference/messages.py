@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from inference.records import (
+    AttentionChoice,
+    AttentionMap,
+    CacheKind,
+    CacheOption,
     Device,
     LoadStage,
     ModelShape,
@@ -35,6 +39,9 @@ class Generate:
     Attributes:
         is_paused: Wait for a step or a resume before the first forward pass.
         steps_per_s: Upper bound on the pace; None for as fast as it goes.
+        chunk_tokens: Feed the prompt in chunks of so many tokens; None for all at once.
+        cache: How keys and values are stored.
+        look: What to look at from the first step on; None for nothing.
     """
 
     run_id: str
@@ -42,6 +49,9 @@ class Generate:
     seed: int
     is_paused: bool = False
     steps_per_s: float | None = None
+    chunk_tokens: int | None = None
+    cache: CacheKind = CacheKind.DYNAMIC
+    look: AttentionChoice | None = None
 
 
 class Action(StrEnum):
@@ -64,11 +74,25 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LookAt:
+    """Look at this layer from the run's next step on; of the prompt, show what is still known.
+
+    Attributes:
+        choice: None to stop looking.
+        query: Show one query of the prompt exactly, whatever the size of the picture.
+    """
+
+    run_id: str
+    choice: AttentionChoice | None
+    query: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shutdown:
     """End the engine process."""
 
 
-Command = LoadModel | Generate | Control | Shutdown
+Command = LoadModel | Generate | Control | LookAt | Shutdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +112,7 @@ class ModelReady:
     device: Device
     tokenizer_files: TokenizerFiles
     context_limit: int | None
+    caches: tuple[CacheOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +136,28 @@ class Stepped:
 
     run_id: str
     event: StepEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attended:
+    """What the chosen layer attended to in one step; follows the step's ``Stepped``.
+
+    Attributes:
+        query: The one query that ``LookAt`` asked for; None for a map of the whole step.
+    """
+
+    run_id: str
+    step_index: int
+    attention: AttentionMap
+    query: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookRefused:
+    """There is no such layer or head; the choice before it stands."""
+
+    run_id: str
+    sentence: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +199,8 @@ Reply = (
     | LoadFailed
     | RunStarted
     | Stepped
+    | Attended
+    | LookRefused
     | Sampled
     | StateChanged
     | RunEnded

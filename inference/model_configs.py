@@ -7,6 +7,7 @@ does not know is refused in a sentence.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,7 +23,18 @@ from transformers import (
 from inference.devices import DTYPES
 from inference.errors import InputError, UnsupportedModelError
 
-SIZE_FIELDS = ("hidden_size", "num_hidden_layers", "vocab_size")
+# What every count needs, and the words that families name it by in their configs.
+NEEDED_SIZES = {"hidden_size": "hidden|model|emb", "num_hidden_layers": "layer"}
+USUAL_SIZES = {
+    "vocab_size": "vocab",
+    "num_attention_heads": "head",
+    "intermediate_size": "intermediate|ffn|inner|expan",
+}
+SIZE_NAME = re.compile(
+    r"(hidden|intermediate|vocab|d_model|n_embd|n_embed)(_size)?$|^(head_dim|v_head_dim)$"
+    r"|^(num|n)_(hidden_layers|layers?|attention_heads|heads?|key_value_heads|kv_heads)$"
+)
+LONGEST_REASON = 200
 UNUSABLE = (ValueError, RuntimeError, TypeError, AttributeError, KeyError, ZeroDivisionError)
 
 
@@ -43,12 +55,13 @@ def read_config(source: Path | str | Mapping[str, object]) -> PreTrainedConfig:
         raise UnsupportedModelError(msg)
     for field in ("quantization_config", "auto_map"):  # the dtype is the one asked for
         fields.pop(field, None)
+    _check_stated_sizes(fields)
     try:
         config = AutoConfig.for_model(model_type, **fields)
     except Exception as error:
-        msg = f"the config of {model_type} cannot be used: {_first_line(error)}"
+        msg = f"the config of {model_type} cannot be used: {_reason(error)}"
         raise InputError(msg) from error
-    _check_sizes(config.get_text_config(decoder=True))
+    _check_needed_sizes(config.get_text_config(decoder=True), fields)
     return config
 
 
@@ -62,13 +75,16 @@ def model_on_meta(config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
     if dtype not in DTYPES:
         msg = f"dtype {dtype} is not one of {', '.join(DTYPES)}"
         raise InputError(msg)
+    if config.is_encoder_decoder:
+        msg = f"{config.model_type} is an encoder-decoder; choose a decoder-only model"
+        raise UnsupportedModelError(msg)
     try:
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(
                 config, dtype=DTYPES[dtype], attn_implementation="eager", trust_remote_code=False
             )
     except UNUSABLE as error:
-        msg = f"cannot build a causal language model from this config: {_first_line(error)}"
+        msg = f"cannot build a causal language model from this config: {_reason(error)}"
         raise UnsupportedModelError(msg) from error
     return model
 
@@ -89,13 +105,48 @@ def _fields_of(path: Path) -> dict[str, object]:
     return {str(key): value for key, value in content.items()}
 
 
-def _check_sizes(config: PreTrainedConfig) -> None:
-    for field in SIZE_FIELDS:
-        value = getattr(config, field, None)
-        if not isinstance(value, int) or value <= 0:
-            msg = f"the config's {field} is {value}; it must be a whole number above zero"
+def _check_stated_sizes(fields: Mapping[str, object]) -> None:
+    """Raise InputError for a size that is stated but is no size."""
+    for field, value in fields.items():
+        if isinstance(value, Mapping):
+            _check_stated_sizes(value)
+        elif SIZE_NAME.search(str(field)) and value is not None and not _is_size(value):
+            msg = f"the config's {field} is {value!r}; it must be a whole number above zero"
             raise InputError(msg)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _check_needed_sizes(config: PreTrainedConfig, fields: Mapping[str, object]) -> None:
+    """Raise InputError where the architecture's default stands in for a size that was not stated.
+
+    The families name their sizes differently, so a size counts as stated when a field of about
+    that name has its value. Configs with a section for text may leave more to the
+    defaults, as some are published that way.
+    """
+    text = fields.get("text_config")
+    is_nested = isinstance(text, Mapping)
+    inner = {str(name): value for name, value in text.items()} if is_nested else {}
+    stated = {**inner, **fields}
+    needed = NEEDED_SIZES if is_nested else {**NEEDED_SIZES, **USUAL_SIZES}
+    for field, words in needed.items():
+        value = getattr(config, field, None)
+        is_own = field in NEEDED_SIZES or field in type(config).__dataclass_fields__
+        if is_own and value is not None and value not in _values_named(words, stated):
+            msg = f"the config has no {field}; add it: a default would count another model"
+            raise InputError(msg)
+
+
+def _values_named(words: str, fields: Mapping[str, object]) -> list[object]:
+    return [value for name, value in fields.items() if re.search(words, name)]
+
+
+def _is_size(value: object) -> bool:
+    """Return whether a value is a whole number above zero, or a list of such for the layers."""
+    if isinstance(value, list):
+        return all(_is_size(one) for one in value)
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _reason(error: BaseException) -> str:
+    """Return what the library says, on one line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"

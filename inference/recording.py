@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inference.records import (
+    AttentionMap,
     Output,
     Request,
     RunInfo,
@@ -21,9 +22,15 @@ from inference.records import (
 )
 from inference.text import TextCodec
 
+ATTENTION_BYTES = 32 * 2**20  # of maps kept in memory; 8,192 decode rows of 1,000 keys each
+
 
 class Recording:
-    """One run while it grows; not thread-safe, its owner locks."""
+    """One run while it grows; not thread-safe, its owner locks.
+
+    Attributes:
+        exact_row: The weights of the one query of the prompt asked for last; None before that.
+    """
 
     def __init__(self, info: RunInfo, requests: tuple[Request, ...], codec: TextCodec) -> None:
         self.info = info
@@ -32,6 +39,9 @@ class Recording:
         self._events: list[StepEvent] = []
         self._telemetry: list[TelemetrySample] = []
         self._pieces: dict[int, TokenPiece] = {}
+        self._attention: dict[int, AttentionMap] = {}
+        self._attention_bytes = 0
+        self.exact_row: AttentionMap | None = None
         self._token_ids: dict[str, list[int]] = {request.request_id: [] for request in requests}
         for request in requests:
             self._name(request.prompt_ids)
@@ -48,6 +58,35 @@ class Recording:
     def add_sample(self, sample: TelemetrySample) -> None:
         """Append one telemetry sample."""
         self._telemetry.append(sample)
+
+    def add_attention(self, seen: AttentionMap, query: int | None = None) -> None:
+        """Keep what one step attended to, in memory only; the oldest decode steps go first.
+
+        Args:
+            seen: Of another choice than those kept, it takes the place of all of them.
+            query: The one query that was asked for; None when the map is of the whole step.
+        """
+        if query is not None:
+            self.exact_row = seen
+            return
+        first = next(iter(self._attention.values()), seen)
+        if first.choice != seen.choice:
+            self._attention.clear()
+            self._attention_bytes = 0
+            self.exact_row = None
+        before = self._attention.pop(seen.step_index, None)
+        self._attention[seen.step_index] = seen
+        self._attention_bytes += seen.nbytes - (before.nbytes if before is not None else 0)
+        while self._attention_bytes > ATTENTION_BYTES:
+            rows = (step for step, kept in self._attention.items() if kept.query_tokens == 1)
+            oldest = next(rows, seen.step_index)
+            if oldest == seen.step_index:
+                return
+            self._attention_bytes -= self._attention.pop(oldest).nbytes
+
+    def attention(self) -> tuple[AttentionMap, ...]:
+        """Return the maps kept, in the order of their steps; all are of one choice."""
+        return tuple(self._attention[step] for step in sorted(self._attention))
 
     def snapshot(
         self, state: RunState, message: str = "", unavailable: tuple[Unavailable, ...] = ()

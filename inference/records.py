@@ -1,9 +1,9 @@
 """Every frozen record and enum that crosses a seam between measuring, computing and drawing.
 
 Records hold ints, floats, strings, enums, datetimes, tuples and other records (``AttentionMap`` an
-array): never a tensor, a handle or a frame, so each one can be sent to another process, written to a file and compared. SI
-units inside, the unit is the suffix of the name. ``None`` means "not known here" and is never
-replaced by a number. No torch.
+array): never a tensor, a handle or a frame, so each one can be sent to another process, written to
+a file and compared. SI units inside, the unit is the suffix of the name. ``None`` means "not known
+here" and is never replaced by a number. No torch.
 """
 
 from __future__ import annotations
@@ -185,6 +185,8 @@ class RunInfo:
         clock: How laps were timed: ``host`` or ``cuda_events``.
         started_at: UTC.
         versions: Pairs of package name and version.
+        cache: How keys and values were stored.
+        chunk_tokens: Tokens of the prompt fed in one step at most; None when all were at once.
     """
 
     run_id: str
@@ -196,6 +198,8 @@ class RunInfo:
     seed: int
     started_at: datetime
     versions: tuple[tuple[str, str], ...]
+    cache: CacheKind = CacheKind.DYNAMIC
+    chunk_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -346,6 +350,7 @@ class AttentionMap:
     """
 
     choice: AttentionChoice
+    step_index: int = 0
     heads: tuple[int, ...] = ()
     query_start: int = 0
     query_tokens: int = 0

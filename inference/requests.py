@@ -36,6 +36,18 @@ def check_sampling(sampling: Sampling) -> None:
         raise InputError(msg)
 
 
+def check_chunk(chunk_tokens: int | None) -> None:
+    """Pass when a prompt can be fed in chunks of this size; one longer than it is one chunk.
+
+    Raises:
+        InputError: A chunk holds no token.
+    """
+    if chunk_tokens is not None and chunk_tokens < 1:
+        msg = f"a prefill chunk of {chunk_tokens} tokens feeds nothing; give 1 or more, or leave it"
+        msg += " out to feed the prompt at once"
+        raise InputError(msg)
+
+
 def check_prompt_length(prompt_tokens: int, max_new_tokens: int, context_limit: int | None) -> None:
     """Pass when the prompt can be fed. A generation that outgrows the context ends there.
 

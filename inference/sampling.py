@@ -6,6 +6,8 @@ on the model's own distribution, before temperature and truncation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 import torch
@@ -20,11 +22,16 @@ class Sampler:
 
     A sampler keeps its place in the random sequence, so each run takes a new one. The sequence is
     that of the logits' device: the same seed draws other tokens on another kind of device.
+
+    Attributes:
+        drawn_from: [rows, vocab], the latest scores after temperature and truncation; None before
+            the first draw and in greedy runs.
     """
 
     def __init__(self, sampling: Sampling, seed: int) -> None:
         self.sampling = sampling
         self.seed = seed
+        self.drawn_from: Tensor | None = None
         self._generator: torch.Generator | None = None
 
     def choose(self, logits: Tensor) -> Tensor:
@@ -44,7 +51,8 @@ class Sampler:
         check_best(scores.gather(-1, best[:, None]))
         if self.sampling.is_greedy:
             return best
-        shares = truncate(scores, self.sampling).softmax(dim=-1)
+        self.drawn_from = truncate(scores, self.sampling)
+        shares = self.drawn_from.softmax(dim=-1)
         drawn = torch.multinomial(shares, num_samples=1, generator=self._random(logits.device))
         return drawn[:, 0]
 
@@ -138,3 +146,60 @@ def describe(
         )
         for logprob, id_row, best_row in zip(chosen_logprobs, id_rows, best_rows, strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A selected token and the distribution it came from, of one row.
+
+    Attributes:
+        logprob: Of the token, in the model's own distribution (nats).
+        candidates: The likeliest tokens, best first.
+        entropy_nats: Of the model's own distribution.
+    """
+
+    token_id: int
+    logprob: float
+    candidates: tuple[Candidate, ...]
+    entropy_nats: float
+
+
+def describe_choices(
+    logits: Tensor, chosen: Tensor, samplers: Sequence[Sampler], candidates: int = 5
+) -> list[Choice]:
+    """Return what was chosen in each row and from what, read to the host; see :func:`describe`.
+
+    Args:
+        logits: [rows, vocab].
+        chosen: [rows], token ids.
+        samplers: The one that chose, row by row.
+        candidates: Most candidates of a row.
+    """
+    scores = logits if logits.dtype == torch.float64 else logits.float()
+    shares = scores.softmax(dim=-1)
+    entropies = torch.special.entr(shares).sum(dim=-1).tolist()  # 0 where a share is 0
+    described = describe(logits, chosen, candidates)
+    return [
+        Choice(
+            token_id=token_id,
+            logprob=logprob,
+            candidates=_with_sampled(best, sampler),
+            entropy_nats=entropy,
+        )
+        for token_id, (logprob, best), entropy, sampler in zip(
+            chosen.tolist(), described, entropies, samplers, strict=True
+        )
+    ]
+
+
+def _with_sampled(candidates: tuple[Candidate, ...], sampler: Sampler) -> tuple[Candidate, ...]:
+    """Return the candidates with their log-probability after temperature and truncation."""
+    if sampler.drawn_from is None or not candidates:
+        return candidates
+    scores = sampler.drawn_from[0]
+    ids = torch.tensor([candidate.token_id for candidate in candidates], device=scores.device)
+    logprobs = (scores[ids] - scores.logsumexp(dim=-1)).tolist()
+    return tuple(
+        replace(candidate, sampled_logprob=logprob if logprob > -inf else None)
+        for candidate, logprob in zip(candidates, logprobs, strict=True)
+    )

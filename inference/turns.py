@@ -14,6 +14,7 @@ from inference.messages import (
     Command,
     Control,
     Generate,
+    LookAt,
     Reply,
     Shutdown,
     StateChanged,
@@ -47,8 +48,10 @@ class Turn:
         command: Generate,
         clock: StepClock,
         report: Callable[[Reply], None],
+        look: Callable[[LookAt], None] | None = None,
     ) -> None:
         self.is_shutdown = False
+        self._look = look
         self._connection = connection
         self._run_id = command.run_id
         self._clock = clock
@@ -96,6 +99,9 @@ class Turn:
             command = Shutdown()
         if isinstance(command, Shutdown):
             self._is_stopped = self.is_shutdown = True
+        elif isinstance(command, LookAt):
+            if self._look is not None:
+                self._look(command)
         elif isinstance(command, Control) and command.run_id == self._run_id:
             self._obey(command)
 

@@ -15,15 +15,19 @@ from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 
 from inference.backend import TorchBackend
-from inference.engine import Engine, GenerationLimits
-from inference.errors import TokenByTokenError
+from inference.caches import cache_options
+from inference.engine import Engine, GenerationLimits, GenerationOptions
+from inference.errors import InputError, TokenByTokenError
 from inference.loading import LoadedModel, load_model
 from inference.messages import (
+    Attended,
     Command,
     Generate,
     LoadFailed,
     Loading,
     LoadModel,
+    LookAt,
+    LookRefused,
     ModelReady,
     RunEnded,
     RunStarted,
@@ -61,6 +65,7 @@ class EngineHost:
         self._loaded: LoadedModel | None = None
         self._engine: Engine | None = None
         self._clock: StepClock | None = None
+        self._run_id = ""
 
     def obey(self, command: Command) -> bool:
         """Carry out one command; False when the process should end."""
@@ -68,6 +73,8 @@ class EngineHost:
             self._load(command)
         elif isinstance(command, Generate):
             return self._generate(command)
+        elif isinstance(command, LookAt):
+            self._look(command)
         return True  # a Control for a run that has ended asks for nothing
 
     def _load(self, command: LoadModel) -> None:
@@ -92,6 +99,7 @@ class EngineHost:
                 device=loaded.device,
                 tokenizer_files=loaded.tokenizer_files,
                 context_limit=loaded.context_limit,
+                caches=cache_options(loaded.model.config),
             )
         )
 
@@ -109,17 +117,24 @@ class EngineHost:
             self._outbox.put(_ended(command, RunState.FAILED, "no model is loaded"))
             return True
         zero_s = clock.now_s()
+        self._run_id = command.run_id
         self._outbox.put(RunStarted(info=run_info(loaded, clock, command)))
+        self._look(LookAt(run_id=command.run_id, choice=None))
+        if command.look is not None:
+            self._look(LookAt(run_id=command.run_id, choice=command.look))
         telemetry = Telemetry(
             clock,
             on_sample=lambda sample: self._outbox.put(
                 Sampled(run_id=command.run_id, sample=sample)
             ),
         )
-        turn = Turn(self._connection, command, clock, self._outbox.put)
+        turn = Turn(self._connection, command, clock, self._outbox.put, self._look)
         telemetry.start(zero_s)
         try:
-            steps = engine.generate(command.requests, seed=command.seed, zero_s=zero_s)
+            options = GenerationOptions(chunk_tokens=command.chunk_tokens, cache=command.cache)
+            steps = engine.generate(
+                command.requests, seed=command.seed, zero_s=zero_s, options=options
+            )
             ended = self._run(turn, steps, command)
         except TokenByTokenError as error:
             ended = _ended(command, RunState.FAILED, str(error))
@@ -135,9 +150,38 @@ class EngineHost:
             if event is None:
                 return _ended(command, RunState.DONE)
             self._outbox.put(Stepped(run_id=command.run_id, event=event))
+            self._show_attention()
             if all(row.finish is not None for row in event.rows) and event.rows:
                 turn.release()  # nothing is left to wait for
         return _ended(command, RunState.STOPPED, "stopped by the user")
+
+    def _look(self, command: LookAt) -> None:
+        """Look at another layer, and show again what is still known of the prompt."""
+        engine = self._engine
+        if engine is None or command.run_id != self._run_id:
+            return  # of a run that another one has followed nothing is left
+        try:
+            engine.look_at(command.choice)
+        except InputError as error:
+            self._outbox.put(LookRefused(run_id=command.run_id, sentence=str(error)))
+            return
+        for seen in engine.recall(command.query):
+            self._outbox.put(
+                Attended(
+                    run_id=command.run_id,
+                    step_index=seen.step_index,
+                    attention=seen,
+                    query=command.query,
+                )
+            )
+
+    def _show_attention(self) -> None:
+        """Send what the latest step attended to, if anyone looks."""
+        seen = self._engine.attention if self._engine is not None else None
+        if seen is not None:
+            self._outbox.put(
+                Attended(run_id=self._run_id, step_index=seen.step_index, attention=seen)
+            )
 
 
 def run_info(loaded: LoadedModel, clock: StepClock, command: Generate) -> RunInfo:
@@ -152,6 +196,8 @@ def run_info(loaded: LoadedModel, clock: StepClock, command: Generate) -> RunInf
         seed=command.seed,
         started_at=datetime.now(UTC),
         versions=tuple((name, importlib.metadata.version(name)) for name in VERSIONED),
+        cache=command.cache,
+        chunk_tokens=command.chunk_tokens,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from inference.messages import Command, Reply
-from inference.records import CacheState
+from inference.records import AttentionChoice, AttentionMap, CacheKind, CacheState
 
 
 class ScriptedClock:
@@ -83,8 +83,9 @@ class ScriptedBackend:
         self._vocabulary = vocabulary
         self._stored = 0
 
-    def start(self) -> None:
-        """Forget everything."""
+    def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
+        """Forget everything; the kind of cache makes no difference."""
+        del kind, max_tokens
         self._stored = 0
 
     def forward(
@@ -103,3 +104,17 @@ class ScriptedBackend:
         return CacheState(
             tokens_per_layer=(max(row_tokens),), used_bytes=held, allocated_bytes=held
         )
+
+    def look_at(self, choice: AttentionChoice | None) -> None:
+        """Refuse: it has no attention."""
+        assert choice is None, "a scripted backend attends to nothing"
+
+    def attention(self, *, is_prompt: bool) -> AttentionMap | None:
+        """Return None: nothing is looked at."""
+        del is_prompt
+        return None
+
+    def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
+        """Return nothing: nothing was looked at."""
+        del query
+        return ()

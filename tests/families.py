@@ -221,7 +221,9 @@ def tiny_model(family: str, dtype: torch.dtype = torch.float64) -> PreTrainedMod
 
 
 def fresh_model(
-    config: Any, dtype: torch.dtype, attention: str | None = None  # noqa: ANN401  many config types
+    config: Any,  # noqa: ANN401  many config types
+    dtype: torch.dtype,
+    attention: str | None = None,
 ) -> PreTrainedModel:
     """Return a model with weights of its own from a copy of the config, always the same ones."""
     own = copy.deepcopy(config)

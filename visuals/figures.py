@@ -112,7 +112,12 @@ def _rates(summary: LatencySummary, steps: int) -> tuple[Figure, ...]:
 
 
 def _figure(
-    names: tuple[str, str, str], value: float | None, steps: int, *, explanation: str, note: str = ""
+    names: tuple[str, str, str],
+    value: float | None,
+    steps: int,
+    *,
+    explanation: str,
+    note: str = "",
 ) -> Figure:
     """Return a measured figure; its names are key, label and unit."""
     key, label, unit = names

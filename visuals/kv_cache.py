@@ -7,6 +7,7 @@ model's shape, where its layers keep every token. No torch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import altair as alt
 
@@ -190,7 +191,7 @@ def _band_rows(k: int, cache: CacheState) -> list[Row]:
             "layers": str(low) if high - low == 1 else f"{low}\u2013{high - 1}",
             "mib": mebibytes(sum(cache.bytes_per_layer[low:high])),
         }
-        for band, (low, high) in enumerate(zip(edges, edges[1:], strict=False))
+        for band, (low, high) in enumerate(pairwise(edges))
     ]
 
 

@@ -135,4 +135,3 @@ def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | N
         ends.encode(x=alt.X("x:Q", title=title), y=alt.Y("y:Q", title="ms per step")),
     )
     return finished(chart, datasets, description=f"Bar chart: milliseconds of each {title}.")
-

@@ -32,7 +32,7 @@ PROVENANCE_DASHES = {"measured": SOLID, "counted": DASHED, "datasheet": DOTTED}
 
 Cell: TypeAlias = float | str | None
 Row: TypeAlias = dict[str, Cell]
-Chart: TypeAlias = alt.Chart | alt.LayerChart
+Chart: TypeAlias = alt.Chart | alt.LayerChart | alt.FacetChart
 
 
 def whole_numbers() -> alt.Axis:

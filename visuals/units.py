@@ -7,7 +7,6 @@ as a dash. No torch.
 from __future__ import annotations
 
 from datetime import datetime
-from datetime import datetime
 from math import floor, isfinite, log10
 
 DASH = "\u2013"
@@ -34,18 +33,16 @@ def percent(ratio: float | None) -> float | None:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """Return a number with three significant digits, thousands parted, or a dash for None.
-
-    Whole digits are never dropped: 12,345 is written 12,345 and not 12,300.
-    """
+    """Return a number with three significant digits, thousands parted, or a dash for None."""
     if value is None or not isfinite(value):
         return DASH
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - floor(log10(abs(value))))
-    if round(abs(value), decimals) >= 10 ** (digits - decimals):  # 9.996 has become 10.00
-        decimals = max(0, decimals - 1)
-    return f"{value:,.{decimals}f}"
+    places = digits - 1 - floor(log10(abs(value)))
+    rounded = round(value, places)
+    if abs(rounded) >= 10 ** (digits - places):  # 9.996 has become 10.00
+        places -= 1
+    return f"{rounded:,.{max(places, 0)}f}"
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -60,20 +57,5 @@ def counted(count: int, noun: str) -> str:
 
 
 def date_text(moment: datetime) -> str:
-    """Return a date as people read it, such as ``29 November 2026``."""
-    return f"{moment.day} {moment:%B %Y}"
-
-
-def date_text(moment: datetime) -> str:
-    """Return a date as people read it, such as ``29 November 2026``."""
-    return f"{moment.day} {moment:%B %Y}"
-
-
-def count_text(count: int) -> str:
-    """Return a whole number with its thousands parted."""
-    return f"{count:,}"
-
-
-def date_text(moment: datetime) -> str:
-    """Return the day of a moment, such as 3 May 2026."""
+    """Return the day of a moment as people read it, such as ``29 November 2026``."""
     return f"{moment.day} {moment:%B %Y}"

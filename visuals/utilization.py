@@ -21,7 +21,7 @@ SERIES = (
     ("memory", MEMORY, 2.5),
     ("GPU busy", GPU, 2.5),
 )
-_NAMES = [name for name, _, _ in SERIES]
+_NAMES: list[str | alt.FieldName] = [name for name, _, _ in SERIES]
 _TIME = "seconds since the run began"
 
 EXPLANATION = {
@@ -165,8 +165,10 @@ def _reading_row(k: int, sample: TelemetrySample) -> Row:
         memory_ratio,
         sample.gpu_busy_ratio,
     )
-    shares = {name: percent(ratio) for name, ratio in zip(_NAMES, ratios, strict=True)}
-    return {"k": k, "at_s": round(sample.at_s, 3), **shares}
+    row: Row = {"k": k, "at_s": round(sample.at_s, 3)}
+    for (name, _, _), ratio in zip(SERIES, ratios, strict=True):
+        row[name] = percent(ratio)
+    return row
 
 
 def _memory(sample: TelemetrySample) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from inference.errors import PromptError, UnsupportedModelError
 from inference.model_files import ModelFiles
@@ -41,6 +42,11 @@ def default_codec(default_model_folder: Path) -> TextCodec:
     return TextCodec.from_files(files)
 
 
+@pytest.fixture(scope="module")
+def reference(default_model_folder: Path) -> PreTrainedTokenizerFast:
+    return AutoTokenizer.from_pretrained(default_model_folder)
+
+
 def metaspace_codec() -> TextCodec:
     """Return a codec of a vocabulary that spells as SentencePiece does."""
     vocabulary = {"<unk>": 0, "</s>": 1, "▁the": 2, "▁": 3, "a": 4}
@@ -57,11 +63,8 @@ def metaspace_codec() -> TextCodec:
 @pytest.mark.golden
 @pytest.mark.parametrize("name", PROMPTS)
 def test_templated_ids_are_those_of_transformers(
-    name: str, default_codec: TextCodec, default_model_folder: Path
+    name: str, default_codec: TextCodec, reference: PreTrainedTokenizerFast
 ) -> None:
-    from transformers import AutoTokenizer  # noqa: PLC0415  seconds to import
-
-    reference = AutoTokenizer.from_pretrained(default_model_folder)
     turn = [{"role": "user", "content": PROMPTS[name]}]
 
     expected = reference.apply_chat_template(turn, add_generation_prompt=True)["input_ids"]
@@ -72,12 +75,8 @@ def test_templated_ids_are_those_of_transformers(
 @pytest.mark.golden
 @pytest.mark.parametrize("name", PROMPTS)
 def test_raw_ids_and_their_text_are_those_of_transformers(
-    name: str, default_codec: TextCodec, default_model_folder: Path
+    name: str, default_codec: TextCodec, reference: PreTrainedTokenizerFast
 ) -> None:
-    from transformers import AutoTokenizer  # noqa: PLC0415  seconds to import
-
-    reference = AutoTokenizer.from_pretrained(default_model_folder)
-
     ids = default_codec.encode(PROMPTS[name], is_raw=True)
 
     assert list(ids) == reference(PROMPTS[name])["input_ids"]

@@ -38,7 +38,7 @@ from inference.records import (
 )
 from inference.traces import from_json, read, read_bytes, to_json, write
 
-REMOVED = object()
+REMOVED = "(removed)"
 ROW = ("events", 0, "rows", 0)
 SHAPE = ModelShape(
     model_type="llama",

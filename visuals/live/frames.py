@@ -1,8 +1,8 @@
 """What the live panel is sent: one small frame with only what is new since the viewer's cursor.
 
-The cursor counts items seen: first the prompt tokens of all requests, then the steps. A frame says
-``from``, ``to`` and ``total``; where there is more than fits, ``to < total`` and the next frame goes
-on from ``to``. Any cursor, 0 included, therefore replays the rest of the run.
+The cursor counts items seen: first the prompt tokens of all requests, then the steps. A frame
+says ``from``, ``to`` and ``total``; where there is more than fits, ``to < total`` and the next
+frame goes on from ``to``. Any cursor, 0 included, therefore replays the rest of the run.
 Pure: nothing is kept between calls. No torch, no page.
 """
 
@@ -18,6 +18,7 @@ from visuals.live.frame_tokens import (
     Drawn,
     Frame,
     fitting_steps,
+    needed_pieces,
     output_items,
     prompt_items,
     text_parts,
@@ -41,12 +42,13 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
     prompt_total = sum(len(request.prompt_ids) for request in trace.requests)
     total = prompt_total + len(trace.events)
     start = min(max(cursor, 0), total)
-    prompt = prompt_items(trace, start)
     seen = max(start - prompt_total, 0)
+    pieces = needed_pieces(trace, start, seen)
+    prompt = prompt_items(trace, start, pieces)
     is_prompt_done = start + len(prompt) >= prompt_total
     room = ITEM_BYTES - json_size(prompt)
-    steps = fitting_steps(trace, seen, room) if is_prompt_done else 0
-    drawn = Drawn(trace=trace, seen=seen, done=seen + steps)
+    steps = fitting_steps(trace, seen, room, pieces) if is_prompt_done else 0
+    drawn = Drawn(trace=trace, seen=seen, done=seen + steps, pieces=pieces)
     body: Frame = {
         "v": VERSION,
         "run": _run(status),

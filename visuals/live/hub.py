@@ -8,6 +8,7 @@ the grace time it is stopped and the device is free.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import threading
 import time
@@ -303,7 +304,7 @@ class Hub:
                 self._model_is_ready(reply)
             elif isinstance(reply, LoadFailed):
                 self._loading_failed(reply.sentence)
-            else:
+            elif isinstance(reply, EngineDied):
                 self._engine_died(reply)
 
     def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:
@@ -430,4 +431,4 @@ def _wanted(run: LiveRun) -> LoadModel:
 @cache
 def app_hub() -> Hub:
     """Return the process's one hub; the engine starts with its first command."""
-    return Hub()
+    return Hub(grace_s=float(os.environ.get("TOKEN_BY_TOKEN_GRACE_S", GRACE_S)))

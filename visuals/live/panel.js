@@ -5,6 +5,7 @@ const PANELS = [HeaderPanel, TokensPanel, MaskPanel, LatencyPanel, CachePanel, U
 const WHOLE_WIDTH = new Set([HeaderPanel, TokensPanel]);
 const TRIES_BEFORE_POLLING = 4;
 const LONGEST_WAIT_MS = 5000;
+const POLL_MS = 400; // between two frames that the page hands over
 const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
 const counters = (window.__tbt ??= { mounts: 0, calls: 0, frames: 0, steps: 0, state: "", ids: [] });
@@ -18,6 +19,7 @@ class LivePanel {
     this.ctx = { data: component.data, store: this.store, hover: this.hover, tokens: [] };
     this.ctx.theme = readTheme(this.root);
     this.ctx.tip = new Tip(this.root);
+    loadVega();
     const grid = make("div", "grid");
     this.panels = PANELS.map((Panel) => {
       const panel = new Panel();
@@ -100,7 +102,8 @@ class LivePanel {
     this.isPolling = true;
     if (frame.from === 0 && frame.to > this.cursor && this.cursor > 0) this.restart();
     else if (frame.from !== this.cursor) return;
-    this.receive(frame, () => this.component.setStateValue("cursor", this.cursor));
+    const tell = () => this.component.setStateValue("cursor", this.cursor);
+    this.receive(frame, () => (this.timer = setTimeout(tell, POLL_MS)));
   }
 
   receive(frame, acknowledge) {

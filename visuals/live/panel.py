@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import streamlit as st
+from streamlit.components import v2
 
 from visuals import attention, kv_cache, latency, tokens, utilization
 
@@ -55,7 +55,7 @@ def chart_specs() -> dict[str, object]:
     return {chart.__name__: chart().to_dict() for chart in _CHARTS}
 
 
-_component = st.components.v2.component(
+_component = v2.component(
     "token_by_token_live_panel",
     html="",
     css=(_FOLDER / "panel.css").read_text(encoding="utf-8"),

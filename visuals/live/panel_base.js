@@ -71,12 +71,13 @@ function medians(rows) {
 // All named rows of one run, and which of them a chart has not drawn yet.
 class Store {
   constructor() {
-    this.reset();
+    this.rows = new Map();
+    this.versions = new Map(); // they only grow, so that a chart sees that rows were taken away
   }
 
   reset() {
-    this.rows = new Map();
-    this.versions = new Map();
+    for (const name of this.rows.keys()) this.versions.set(name, this.version(name) + 1);
+    this.rows.clear();
   }
 
   take(tables) {

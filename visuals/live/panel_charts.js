@@ -3,7 +3,7 @@
 const CHART_INTERVAL_MS = 180; // charts follow at about 5 a second, text and mask at 10
 
 // Room for axis labels and titles, kept whatever the numbers are, so that nothing twitches.
-const ROOM = { left: 62, right: 10, top: 10, bottom: 40 };
+const ROOM = { left: 70, right: 10, top: 10, bottom: 40 };
 const LEGEND_ROOM = 96;
 const ERRORS_ONLY = 1; // Vega warns of every chart that is still empty
 
@@ -32,7 +32,7 @@ function vegaConfig(theme) {
       titlePadding: 6,
       labelOverlap: true,
     },
-    axisY: { minExtent: 34, maxExtent: 34 },
+    axisY: { minExtent: 42, maxExtent: 42 },
     legend: { labelColor: soft, titleColor: soft, labelFontSize: 13, titleFontSize: 13 },
   };
 }
@@ -92,9 +92,15 @@ class ChartView {
     this.node.replaceChildren(holder);
   }
 
+  get isEmpty() {
+    return [...this.names()].every((name) => !this.ctx.store.rows.get(name)?.length);
+  }
+
   // Draw what has changed; resolves when the picture stands.
   async draw() {
     if (!this.isShown) return;
+    this.node.style.visibility = this.isEmpty ? "hidden" : "";
+    if (this.isEmpty) return;
     if (!this.result) await (this.embedding ??= this.embed());
     const view = this.result?.view;
     if (!view) return;
@@ -145,9 +151,6 @@ class ChartPanel {
   }
 
   reset() {
-    for (const name of new Set(this.charts.flatMap((chart) => [...chart.names()]))) {
-      this.ctx.store.versions.set(name, -Math.random());
-    }
     this.caption.textContent = "";
     this.paint();
   }

@@ -152,15 +152,20 @@ class MaskPanel {
       pen.fill();
       return;
     }
+    // Down the right edge in steps of whole rows, and up the left one.
+    const rows = Math.max(1, Math.round(1 / cell));
+    const point = (key, query) => pen.lineTo(left + key * cell, top + query * cell);
     pen.beginPath();
-    pen.moveTo(left + this.start(from) * cell, top + from * cell);
-    pen.lineTo(left + (from + 1) * cell, top + from * cell);
-    pen.lineTo(left + to * cell, top + (to - 1) * cell);
-    pen.lineTo(left + to * cell, top + to * cell);
-    pen.lineTo(left + this.start(to - 1) * cell, top + to * cell);
-    if (this.window !== null && from < this.window && to > this.window) {
-      pen.lineTo(left, top + this.window * cell);
+    for (let query = from; query < to; query += rows) {
+      point(query + 1, query);
+      point(query + 1, Math.min(query + rows, to));
     }
+    point(to, to);
+    for (let query = to - 1; query >= from; query -= rows) {
+      point(this.start(query), query + 1);
+      point(this.start(query), query);
+    }
+    point(this.start(from), from);
     pen.fill();
   }
 

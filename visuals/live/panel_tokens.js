@@ -28,6 +28,11 @@ class Strip {
     this.gap.hidden = true;
     this.gap.addEventListener("click", () => this.unfold());
     this.node.append(this.gap);
+    this.isAtEnd = true; // it follows the newest token unless the reader has scrolled away
+    this.node.addEventListener("scroll", () => {
+      this.isAtEnd = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < 30;
+    });
+    document.fonts.ready.then(() => this.follow());
     this.node.addEventListener("mouseover", (event) => this.pointed(event.target));
     this.node.addEventListener("mouseleave", () => this.leave());
     this.node.addEventListener("focusin", (event) => this.pointed(event.target));
@@ -37,7 +42,6 @@ class Strip {
 
   add(tokens) {
     if (!tokens.length) return;
-    const isAtEnd = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < 40;
     const before = this.tokens.length;
     for (const token of tokens) this.tokens.push(token);
     const tail = this.isOpen ? 0 : Math.max(HEAD_TOKENS, this.tokens.length - TAIL_TOKENS);
@@ -45,7 +49,11 @@ class Strip {
       if (place < HEAD_TOKENS || place >= tail) this.draw(place);
     }
     if (!this.isOpen) this.fold(tail);
-    if (isAtEnd) this.node.scrollTop = this.node.scrollHeight;
+    this.follow();
+  }
+
+  follow() {
+    if (this.isAtEnd) this.node.scrollTop = this.node.scrollHeight;
   }
 
   draw(place) {

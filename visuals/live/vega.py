@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
@@ -20,21 +23,27 @@ APP_NAME = "token-by-token"
 @cache
 def bundle() -> bytes:
     """Return one module that sets ``window.vegaEmbed``; made once for each version."""
-    return cached_bundle(user_cache_path(APP_NAME) / "js")
+    return cached_bundle(user_cache_path(APP_NAME) / "js", make_bundle)
 
 
-def cached_bundle(folder: Path) -> bytes:
-    """Return the module from a folder, written there first where it is not; a full disk is no bar."""
-    path = folder / f"vega-{vl_convert.__version__}.js"
+def cached_bundle(folder: Path, make: Callable[[], bytes]) -> bytes:
+    """Return the module from a folder, made and kept there first where it is not.
+
+    A folder that cannot be written is no bar: the module is then made again the next time.
+    """
+    path = folder / f"vega-{version('vl-convert-python')}.js"
     try:
         return path.read_bytes()
     except OSError:
-        script = vl_convert.javascript_bundle().encode()
-    try:
+        script = make()
+    with suppress(OSError):
         _write_whole(path, script)
-    except OSError:
-        return script
     return script
+
+
+def make_bundle() -> bytes:
+    """Return the module made by vl-convert."""
+    return vl_convert.javascript_bundle().encode()  # pyright: ignore[reportCallIssue]  # has a default
 
 
 def _write_whole(path: Path, content: bytes) -> None:

@@ -22,33 +22,34 @@ DRAWN = "drawn at random"
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
-def compose(hub: Hub) -> None:
-    """Draw the prompt box, the examples, the settings and the exact input."""
-    examples = example_prompts()
-    st.session_state.setdefault("prompt", examples[DEFAULT_EXAMPLE].prompt)
-    with st.container(horizontal=True, vertical_alignment="top", key="composer"):
-        st.text_area(
-            "Prompt",
-            key="prompt",
-            height=PROMPT_HEIGHT,
-            label_visibility="collapsed",
-            placeholder="Type a prompt, or pick an example",
-        )
-        with st.container(width=290, gap="xsmall"):
-            st.selectbox(
-                "Example prompts",
-                [example.name for example in examples],
-                index=None,
-                key="example",
-                placeholder="Pick an example …",
-                label_visibility="collapsed",
-                on_change=_take_example,
-            )
-            with st.container(horizontal=True, gap="xsmall"):
-                with st.popover("Settings", icon=":material/tune:", key="settings"):
-                    _settings()
-                with st.popover("Exact input", icon=":material/data_object:", key="exact"):
-                    _exact_input(hub)
+def prompt_box() -> None:
+    """Draw the prompt box."""
+    st.session_state.setdefault("prompt", example_prompts()[DEFAULT_EXAMPLE].prompt)
+    st.text_area(
+        "Prompt",
+        key="prompt",
+        height=PROMPT_HEIGHT,
+        label_visibility="collapsed",
+        placeholder="Type a prompt, or pick an example",
+    )
+
+
+def prompt_tools(hub: Hub) -> None:
+    """Draw the examples, the settings and the exact input."""
+    st.selectbox(
+        "Example prompts",
+        [example.name for example in example_prompts()],
+        index=None,
+        key="example",
+        width=214,
+        placeholder="Pick an example …",
+        label_visibility="collapsed",
+        on_change=_take_example,
+    )
+    with st.popover("Settings", icon=":material/tune:", key="settings"):
+        _settings()
+    with st.popover("Exact input", icon=":material/data_object:", key="exact"):
+        _exact_input(hub)
 
 
 def current_order(*, is_paused: bool, steps_per_s: float | None) -> RunOrder:

@@ -13,15 +13,16 @@ import streamlit as st
 from inference.errors import TokenByTokenError
 from inference.messages import Action
 from inference.records import RunState, RunTrace
-from inference.traces import read_bytes, read, to_json
+from inference.traces import read, read_bytes, to_json
 from visuals.examples import ASSETS
 from visuals.live.frames import frame
 from visuals.live.hub import Hub, LiveRun
 from visuals.live.panel import live_panel
-from visuals.pages.composer import compose, current_order
+from visuals.pages.composer import current_order, prompt_box, prompt_tools
 from visuals.units import date_text
 
 POLL_S = 0.5
+TOOLS_WIDTH = 640
 RECORDED_RUN = ASSETS / "recordings" / "why-is-decode-slow.json.gz"
 PACES: dict[str, float | None] = {
     "Pace: as fast as it goes": None,
@@ -50,8 +51,13 @@ def live_page(hub: Hub) -> None:
     """Draw the page."""
     state = _state()
     run = _run(hub, state)
-    compose(hub)
-    _controls(hub, state, run)
+    with st.container(horizontal=True, vertical_alignment="top", key="composer"):
+        prompt_box()
+        with st.container(width=TOOLS_WIDTH, gap="xsmall"):
+            _controls(hub, state, run)
+            with st.container(horizontal=True, gap="xsmall", key="tools"):
+                prompt_tools(hub)
+                _run_file_actions(hub, state, run)
     if state.sentence:
         st.error(state.sentence, icon=":material/error:")
     if run is None:
@@ -95,7 +101,7 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
     """Start, pause or resume, single step, stop, and the pace."""
     is_busy = run is not None and not run.state.is_final
     is_paused = run is not None and run.state is RunState.PAUSED
-    with st.container(horizontal=True, vertical_alignment="bottom", key="controls"):
+    with st.container(horizontal=True, gap="xsmall", key="controls"):
         st.button(
             "Start",
             key="start",
@@ -144,7 +150,6 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             args=(hub, run),
             help="At most this many steps a second, for a lecture. The wait is in no lap.",
         )
-        _run_file_actions(hub, state, run)
 
 
 def _pace() -> float | None:
@@ -248,18 +253,18 @@ def recorded_trace() -> RunTrace | None:
 
 def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
     """Save this run, or open another from a file."""
-    st.download_button(
-        "Save run",
-        data=lambda: _run_file(hub, run),
-        file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.json",
-        mime="application/json",
-        key="save",
-        icon=":material/download:",
-        on_click="ignore",
-        disabled=run is None,
-        help="The run so far as a JSON run file: every step, token, byte count and sample.",
-    )
-    with st.popover("Open run", icon=":material/folder_open:", key="open-run"):
+    with st.popover("Run file", icon=":material/save:", key="run-files"):
+        st.download_button(
+            "Save this run",
+            data=lambda: _run_file(hub, run),
+            file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.json",
+            mime="application/json",
+            key="save",
+            icon=":material/download:",
+            on_click="ignore",
+            disabled=run is None,
+            help="The run so far as a JSON run file: every step, token, byte count and sample.",
+        )
         st.file_uploader(
             "Open a run file",
             type=["json", "gz"],

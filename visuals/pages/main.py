@@ -14,9 +14,7 @@ def show_live() -> None:
     live_page(app_hub())
 
 
-st.set_page_config(
-    page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide"
-)
+st.set_page_config(page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide")
 st.logo(str(ASSETS / "logo.svg"), size="large")
 st.navigation(
     [st.Page(show_live, title="Live", url_path="live", default=True)], position="top"

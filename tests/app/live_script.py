@@ -1,0 +1,8 @@
+"""The Live page on a scripted engine, as AppTest runs it."""
+
+from __future__ import annotations
+
+from tests.app.stage import STAGE
+from visuals.pages.live import live_page
+
+live_page(STAGE.under_test.hub)

@@ -1,0 +1,278 @@
+"""The Live page in AppTest, on a scripted engine: presses, sentences, and what is shown when."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from inference.messages import Action, Control, RunEnded, StateChanged
+from inference.records import RunState, Sampling
+from inference.traces import to_json
+from tests.app.stage import STAGE
+from tests.builders import DEFAULT_LOAD, model_ready
+from tests.visuals.live.test_hub import HubUnderTest
+from visuals.live.hub import LiveRun
+
+pytestmark = pytest.mark.app
+
+SCRIPT = str(Path(__file__).with_name("live_script.py"))
+
+
+@pytest.fixture
+def hub() -> HubUnderTest:
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+    STAGE.under_test.engine.reply(model_ready())
+    return STAGE.under_test
+
+
+@pytest.fixture
+def page(hub: HubUnderTest) -> AppTest:
+    assert hub.hub.engine_status().ready is not None
+    return AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+
+def shown_run(page: AppTest) -> LiveRun:
+    """Return the run whose id is in the address."""
+    run = STAGE.under_test.hub.find(str(page.query_params["run"]))
+    assert run is not None
+    return run
+
+
+def panel_data(page: AppTest) -> dict[str, object]:
+    [panel] = page.get("bidi_component")
+    return json.loads(panel.proto.json)
+
+
+def start(page: AppTest, prompt: str = "hello") -> LiveRun:
+    page.text_area(key="prompt").set_value(prompt)
+    page.button(key="start").click().run()
+    assert not page.exception
+    return shown_run(page)
+
+
+def test_the_page_opens_with_a_prompt_and_only_start_and_step_to_press(page: AppTest) -> None:
+    assert not page.exception
+    assert page.text_area(key="prompt").value
+    assert {key: page.button(key=key).disabled for key in ("start", "pause", "step", "stop")} == {
+        "start": False,
+        "pause": True,
+        "step": False,
+        "stop": True,
+    }
+
+
+def test_start_orders_what_the_widgets_say_and_shows_that_run(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    page.number_input(key="max_new_tokens").set_value(9)
+    page.toggle(key="template").set_value(False)
+
+    run = start(page, "hello")
+
+    [generate] = hub.generates()
+    [request] = generate.requests
+    assert request.prompt_text == "hello"
+    assert request.max_new_tokens == 9
+    assert request.sampling == Sampling()
+    assert bytes(hub.hub.codec().piece(i).raw[0] for i in request.prompt_ids) == b"hello"
+    assert not generate.is_paused
+    assert panel_data(page)["run_id"] == run.run_id
+
+
+def test_the_chat_template_is_applied_unless_it_is_switched_off(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    start(page, "hello")
+
+    [request] = hub.generates()[0].requests
+    assert hub.hub.codec().decode(request.prompt_ids) == "hello>"
+    assert request.prompt_ids[0] == 256
+
+
+def test_sampling_settings_reach_the_engine(page: AppTest, hub: HubUnderTest) -> None:
+    page.segmented_control(key="choice").set_value("drawn at random").run()
+    page.slider(key="temperature").set_value(1.5)
+    page.number_input(key="top_k").set_value(20)
+    page.slider(key="top_p").set_value(0.9)
+    page.number_input(key="seed").set_value(7)
+
+    start(page)
+
+    [generate] = hub.generates()
+    assert generate.seed == 7
+    assert generate.requests[0].sampling == Sampling(temperature=1.5, top_k=20, top_p=0.9)
+
+
+def test_step_without_a_run_starts_a_paused_one_and_asks_for_one_step(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    page.text_area(key="prompt").set_value("hello")
+    page.button(key="step").click().run()
+
+    [generate] = hub.generates()
+    assert generate.is_paused
+    assert hub.engine.commands[-1] == Control(run_id=generate.run_id, action=Action.STEP)
+
+
+def test_pause_becomes_resume_while_the_run_is_paused(page: AppTest, hub: HubUnderTest) -> None:
+    run = start(page)
+    page.button(key="pause").click().run()
+    hub.engine.reply(StateChanged(run_id=run.run_id, state=RunState.PAUSED))
+
+    page.run()
+
+    assert hub.engine.commands[-1] == Control(run_id=run.run_id, action=Action.PAUSE)
+    assert page.button(key="pause").label == "Resume"
+    page.button(key="pause").click().run()
+    assert hub.engine.commands[-1] == Control(run_id=run.run_id, action=Action.RESUME)
+
+
+def test_stop_stops_the_run_and_start_is_free_again(page: AppTest, hub: HubUnderTest) -> None:
+    run = start(page)
+    assert page.button(key="start").disabled
+
+    page.button(key="stop").click().run()
+    hub.engine.reply(RunEnded(run_id=run.run_id, state=RunState.STOPPED))
+    page.run()
+
+    assert Control(run_id=run.run_id, action=Action.STOP) in hub.engine.commands
+    assert not page.button(key="start").disabled
+    assert page.button(key="stop").disabled
+
+
+def test_the_pace_goes_to_a_run_that_goes(page: AppTest, hub: HubUnderTest) -> None:
+    run = start(page)
+
+    page.selectbox(key="pace").set_value("Pace: 2 steps/s").run()
+
+    assert hub.engine.commands[-1] == Control(
+        run_id=run.run_id, action=Action.PACE, steps_per_s=2.0
+    )
+
+
+def test_changing_a_widget_leaves_the_panel_and_the_run_alone(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    start(page)
+    before, commands = panel_data(page), list(hub.engine.commands)
+
+    page.text_area(key="prompt").set_value("something else").run()
+    page.number_input(key="max_new_tokens").set_value(12).run()
+
+    assert panel_data(page) == before
+    assert hub.engine.commands == commands
+
+
+def test_the_address_brings_a_run_back_to_a_new_tab(page: AppTest) -> None:
+    run = start(page)
+
+    other = AppTest.from_file(SCRIPT, default_timeout=30)
+    other.query_params["run"] = run.run_id
+    other.run()
+
+    assert panel_data(other)["run_id"] == run.run_id
+    assert not other.button(key="stop").disabled
+
+
+def test_a_run_that_is_not_kept_any_more_is_a_sentence(hub: HubUnderTest) -> None:
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["run"] = "long-gone"
+    page.run()
+
+    assert not page.exception
+    assert hub.generates() == []
+    assert "long-gone is not kept here" in page.info[0].value
+
+
+def test_an_empty_prompt_is_a_sentence_and_the_next_run_works(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    page.text_area(key="prompt").set_value("   ")
+    page.button(key="start").click().run()
+    assert "the prompt is empty" in page.error[0].value
+    assert hub.generates() == []
+
+    start(page, "hello")
+
+    assert not page.error
+    assert len(hub.generates()) == 1
+
+
+def test_a_prompt_longer_than_the_context_is_a_sentence(page: AppTest) -> None:
+    page.text_area(key="prompt").set_value("x" * 100)
+    page.button(key="start").click().run()
+
+    assert "the model takes 64" in page.error[0].value
+
+
+def test_every_example_fills_the_prompt_box(page: AppTest) -> None:
+    for name in page.selectbox(key="example").options:
+        page.selectbox(key="example").set_value(name).run()
+        assert not page.exception
+        assert page.text_area(key="prompt").value.strip()
+
+
+def test_the_exact_input_shows_the_template_around_the_prompt(page: AppTest) -> None:
+    page.text_area(key="prompt").set_value("<b>hello</b>").run()
+
+    assert [code.value for code in page.code] == ["<s><b>hello</b>>"]
+
+
+def test_a_saved_run_file_can_be_opened_and_a_damaged_one_is_a_sentence(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    run = hub.begin("hi")
+    hub.step(run, 0, "o")
+    hub.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    trace = hub.hub.snapshot(run)
+    assert trace is not None
+    content = to_json(trace).encode()
+
+    page.file_uploader[0].upload("run.json", content, "application/json").run()
+
+    opened = shown_run(page)
+    assert hub.hub.snapshot(opened) == trace
+    page.file_uploader[0].upload("broken.json", content[:50], "application/json").run()
+    assert page.error[0].value.startswith("broken.json: ")
+
+
+def test_a_default_model_that_did_not_load_is_said_on_the_empty_page() -> None:
+    from inference.messages import LoadFailed  # noqa: PLC0415
+
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+    failed = LoadFailed(request=DEFAULT_LOAD, sentence="the wheel's checksum is wrong")
+    STAGE.under_test.engine.reply(failed)
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    assert "the wheel's checksum is wrong" in page.warning[0].value
+
+
+def test_while_the_model_loads_the_page_says_how_far_it_is() -> None:
+    from inference.messages import Loading  # noqa: PLC0415
+    from inference.records import LoadStage  # noqa: PLC0415
+
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+    STAGE.under_test.engine.reply(Loading(stage=LoadStage(stage="reading weights", ratio=0.5)))
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    [progress] = page.get("progress")
+    assert progress.proto.value == 50
+    assert "reading weights" in progress.proto.text
+
+
+def test_the_settings_that_keep_laps_undisturbed_are_in_the_config() -> None:
+    import tomllib  # noqa: PLC0415
+
+    config = tomllib.loads(Path(".streamlit/config.toml").read_text(encoding="utf-8"))
+
+    assert config["runner"]["postScriptGC"] is False
+    assert config["server"]["address"] == "127.0.0.1"
+    assert config["browser"]["gatherUsageStats"] is False

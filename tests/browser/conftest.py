@@ -1,0 +1,140 @@
+"""The app on a free port with the default model, and a browser that watches its console."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+READY_S = 120.0
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",  # CI runs as root
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+GRACE_S = "4"
+
+
+@dataclass(slots=True)
+class Server:
+    """A running app; ``log`` is everything it wrote."""
+
+    url: str
+    log_path: Path
+
+    @property
+    def log(self) -> str:
+        return self.log_path.read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.fixture(scope="session")
+def server(
+    default_model_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    assert default_model_folder.is_dir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log_path = tmp_path_factory.mktemp("server") / "server.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            cwd=ROOT,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TOKEN_BY_TOKEN_GRACE_S": GRACE_S},
+        )
+    running = Server(url=f"http://127.0.0.1:{port}", log_path=log_path)
+    try:
+        wait_until(lambda: is_healthy(running.url) or process.poll() is not None, READY_S)
+        assert process.poll() is None, running.log
+        yield running
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def is_healthy(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as response:
+            return response.read() == b"ok"
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+def wait_until(is_so: Callable[[], bool], timeout_s: float) -> None:
+    """Return once the condition holds; fail the test when it does not in time."""
+    end = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < end, "the condition did not come true in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    with sync_playwright() as playwright, playwright.chromium.launch(
+        executable_path=executable, args=CHROMIUM_ARGUMENTS
+    ) as launched:
+        yield launched
+
+
+@dataclass(slots=True)
+class Tab:
+    """One tab, what its console complained of, and what the live panel says of itself."""
+
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+
+    def panel(self) -> dict[str, object]:
+        """Return the panel's own counters."""
+        return self.page.evaluate("window.__tbt ? {...window.__tbt} : {}")
+
+    def wait_for(self, is_so: Callable[[dict[str, object]], bool], timeout_s: float = 60.0) -> None:
+        wait_until(lambda: is_so(self.panel()), timeout_s)
+
+    def press(self, name: str) -> None:
+        self.page.get_by_test_id("stButton").get_by_role("button", name=name).first.click()
+
+    def type_prompt(self, prompt: str) -> None:
+        box = self.page.get_by_role("textbox", name="Prompt")
+        box.fill(prompt)
+        box.press("Control+Enter")
+
+
+@pytest.fixture
+def open_tab(browser: Browser, server: Server) -> Iterator[Callable[..., Tab]]:
+    """Open tabs, each in a context of its own; all are closed after the test."""
+    contexts = []
+
+    def open_one(path: str = "", width: int = 1280, height: int = 800) -> Tab:
+        context = browser.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        tab = Tab(context.new_page())
+        tab.page.on(
+            "console",
+            lambda message: message.type == "error" and tab.complaints.append(message.text),
+        )
+        tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
+        tab.page.goto(f"{server.url}/{path}")
+        tab.page.get_by_role("button", name="Start").wait_for(timeout=60_000)
+        return tab
+
+    yield open_one
+    for context in contexts:
+        context.close()

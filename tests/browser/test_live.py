@@ -1,0 +1,186 @@
+"""The Live page in a real browser on the real default model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.browser.conftest import Tab
+
+pytestmark = pytest.mark.browser
+
+OpenTab = Callable[..., Tab]
+FINAL = ("done", "stopped", "failed", "abandoned")
+
+
+def new_tokens(tab: Tab, count: int) -> None:
+    tab.page.get_by_role("button", name="Settings").click()
+    box = tab.page.get_by_role("spinbutton", name="Most new tokens")
+    box.fill(str(count))
+    box.press("Enter")
+    tab.page.keyboard.press("Escape")
+
+
+def saved_run(tab: Tab, folder: Path) -> dict[str, object]:
+    """Save the run through the page and return the file's content."""
+    tab.page.get_by_role("button", name="Run file").click()
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Save this run").click()
+    path = folder / "run.json"
+    download.value.save_as(path)
+    tab.page.keyboard.press("Escape")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def finish(tab: Tab) -> None:
+    tab.wait_for(lambda panel: panel.get("state") in FINAL, timeout_s=120)
+
+
+def test_a_run_from_start_to_done_draws_the_ids_of_its_run_file(
+    open_tab: OpenTab, tmp_path: Path
+) -> None:
+    tab = open_tab()
+    tab.type_prompt("Name three colours. 👩‍👩‍👧‍👦")
+    new_tokens(tab, 24)
+    tab.press("Start")
+    finish(tab)
+
+    run = saved_run(tab, tmp_path)
+
+    panel = tab.panel()
+    assert panel["state"] == "done"
+    assert panel["ids"] == run["outputs"][0]["token_ids"]
+    assert len(panel["ids"]) == len(run["events"])
+    assert run["outputs"][0]["text"].split()[0] in tab.page.inner_text("body")
+    assert tab.complaints == []
+
+
+def test_step_advances_exactly_one_forward_pass(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt("Count to ten.")
+    for presses in (1, 2, 3):
+        tab.press("Step")
+        tab.wait_for(lambda panel, want=presses: panel.get("steps") == want)
+        tab.wait_for(lambda panel: panel.get("state") == "paused")
+
+    assert tab.panel()["steps"] == 3
+    tab.press("Stop")
+    finish(tab)
+
+
+def test_a_reload_brings_the_run_back_and_leaves_it_running(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt("Tell me a long story about a river.")
+    new_tokens(tab, 200)
+    tab.press("Start")
+    tab.wait_for(lambda panel: panel.get("steps", 0) >= 3)
+    before = tab.panel()["ids"]
+
+    tab.page.reload()
+    tab.wait_for(lambda panel: panel.get("steps", 0) >= len(before) + 2)
+
+    after = tab.panel()
+    assert after["ids"][: len(before)] == before
+    assert "run=" in tab.page.url
+    tab.press("Stop")
+    finish(tab)
+
+
+def test_stop_frees_the_engine_for_the_next_run(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt("Tell me a long story about a mountain.")
+    new_tokens(tab, 400)
+    tab.press("Start")
+    tab.wait_for(lambda panel: panel.get("steps", 0) >= 2)
+
+    tab.press("Stop")
+    finish(tab)
+    assert tab.panel()["state"] == "stopped"
+
+    tab.type_prompt("Hi!")
+    new_tokens(tab, 4)
+    tab.press("Start")
+    tab.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 4)
+
+
+def test_reruns_do_not_remount_the_panel_or_disturb_the_run(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt("Tell me a long story about the sea.")
+    new_tokens(tab, 300)
+    tab.press("Start")
+    tab.wait_for(lambda panel: panel.get("steps", 0) >= 2)
+    mounts, steps = tab.panel()["mounts"], tab.panel()["steps"]
+
+    for prompt in ("one", "two", "three"):
+        tab.type_prompt(prompt)
+    tab.wait_for(lambda panel: panel["steps"] >= steps + 3)
+
+    assert tab.panel()["mounts"] == mounts
+    assert tab.panel()["state"] == "running"
+    tab.press("Stop")
+    finish(tab)
+
+
+def test_a_second_session_waits_in_the_queue_and_sees_its_place(open_tab: OpenTab) -> None:
+    first, second = open_tab(), open_tab()
+    first.type_prompt("Tell me a long story about the wind.")
+    new_tokens(first, 400)
+    first.press("Start")
+    first.wait_for(lambda panel: panel.get("steps", 0) >= 1)
+
+    second.type_prompt("Hi!")
+    new_tokens(second, 3)
+    second.press("Start")
+    second.wait_for(lambda panel: panel.get("state") == "queued")
+    second.page.get_by_text("queue").first.wait_for()
+    first.press("Stop")
+
+    second.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 3)
+    assert first.panel()["state"] == "stopped"
+
+
+def test_a_closed_tab_ends_its_run_after_the_grace_time(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt("Tell me a very long story about the moon.")
+    new_tokens(tab, 2000)
+    tab.press("Start")
+    tab.wait_for(lambda panel: panel.get("steps", 0) >= 1)
+    tab.page.wait_for_url("**run=*")
+    address = tab.page.url.rpartition("/")[2]
+    tab.page.context.close()
+
+    later = open_tab()
+    later.type_prompt("Hi!")
+    new_tokens(later, 2)
+    later.press("Start")
+    later.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 2)
+    back = open_tab(address)
+    back.wait_for(lambda panel: panel.get("state") == "abandoned")
+
+
+def test_markup_in_a_prompt_is_shown_as_text(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt('<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>')
+    new_tokens(tab, 4)
+    tab.press("Start")
+    finish(tab)
+
+    assert tab.page.evaluate("window.hacked") is None
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize("width", [1920, 1280, 390])
+def test_nothing_is_wider_than_the_window(open_tab: OpenTab, width: int) -> None:
+    tab = open_tab(width=width)
+    tab.type_prompt("Name two rivers.")
+    new_tokens(tab, 6)
+    tab.press("Start")
+    tab.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 6)
+
+    overflow = tab.page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+    assert overflow <= 0

@@ -1,0 +1,201 @@
+"""Every chart as data: its rows, scales and titles, whatever the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inference.records import LayerType, RunTrace
+from tests.visuals.traces import empty_trace, trace_of
+from visuals.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
+from visuals.kv_cache import caption as cache_caption
+from visuals.latency import caption as latency_caption
+from visuals.latency import decode_laps, prefill_laps
+from visuals.theme import DECODE, KV, PREFILL, Chart
+from visuals.utilization import missing, newest_readings, power, utilization
+
+ChartFunction = Callable[[RunTrace | None], Chart]
+CHARTS: list[ChartFunction] = [
+    prefill_laps,
+    decode_laps,
+    cache_growth,
+    cache_layers,
+    tokens_per_layer,
+    utilization,
+    power,
+]
+every_chart = pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__)
+LONG = trace_of([b"a", b"b", b"c"], [b"d", b"e", b"f", b"g"], spare_bytes=128)
+
+
+def _spec(chart: Chart) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Return a chart's spec without its rows, and the rows by name."""
+    spec = chart.to_dict()
+    return spec, spec.pop("datasets", {})
+
+
+@every_chart
+def test_the_spec_is_the_same_for_any_run_and_for_none(chart: ChartFunction) -> None:
+    short_spec, _ = _spec(chart(trace_of([b"x"], [b"y"])))
+    long_spec, _ = _spec(chart(LONG))
+    live_spec, rows = _spec(chart(None))
+
+    assert short_spec == long_spec == live_spec
+    assert rows == {}
+
+
+@every_chart
+@pytest.mark.parametrize(
+    "trace", [empty_trace(), trace_of([b"x"], [b"y"])], ids=["no step", "one step"]
+)
+def test_a_run_with_no_step_or_one_has_a_chart(chart: ChartFunction, trace: RunTrace) -> None:
+    spec, datasets = _spec(chart(trace))
+
+    named = {layer["data"]["name"] for layer in spec["layer"]}
+    assert named == set(datasets)
+
+
+@every_chart
+def test_every_encoding_states_its_type(chart: ChartFunction) -> None:
+    spec, _ = _spec(chart(LONG))
+
+    for layer in spec["layer"]:
+        for name, channel in layer["encoding"].items():
+            if "field" in channel and name not in ("x2", "y2"):
+                assert channel["type"] in ("quantitative", "nominal", "ordinal")
+
+
+def test_each_phase_has_its_own_chart_in_its_own_colour_and_unit() -> None:
+    for chart, colour, steps in [(prefill_laps, PREFILL, 1), (decode_laps, DECODE, 3)]:
+        spec, datasets = _spec(chart(LONG))
+        bars = spec["layer"][0]
+
+        assert bars["mark"]["color"] == colour
+        assert bars["encoding"]["y"]["title"] == "ms per step"
+        assert [row["ms"] for row in datasets[chart.__name__]] == [50.0] * steps
+
+
+def test_a_cold_step_is_named_and_a_warm_one_is_not() -> None:
+    _, datasets = _spec(decode_laps(LONG))
+
+    assert [(row["kind"], row["note"]) for row in datasets["decode_laps"]] == [
+        ("cold", "cold"),
+        ("warm", None),
+        ("warm", None),
+    ]
+
+
+def test_an_observed_step_is_named() -> None:
+    events = (*LONG.events[:3], replace(LONG.events[3], observed=True))
+    _, datasets = _spec(decode_laps(replace(LONG, events=events)))
+
+    assert datasets["decode_laps"][-1]["note"] == "observed"
+
+
+def test_the_axis_of_laps_ends_in_a_row_so_that_the_spec_need_not_change() -> None:
+    _, datasets = _spec(decode_laps(LONG))
+
+    assert datasets["decode_laps_extent"] == [{"x": 16.5, "y": pytest.approx(80.0)}]
+
+
+def test_a_long_run_is_thinned_to_what_a_chart_shows() -> None:
+    long = trace_of([b"a"], [b"b", b"c"] * 1500)
+
+    for chart in (decode_laps, cache_growth, cache_layers, utilization):
+        _, datasets = _spec(chart(long))
+        assert 300 < len(datasets[chart.__name__]) <= 810
+
+
+def test_the_cache_chart_draws_counted_bytes_dashed_beside_measured_ones() -> None:
+    spec, datasets = _spec(cache_growth(LONG))
+
+    used, allocated, formula = spec["layer"][:3]
+    assert used["mark"]["color"] == KV
+    assert used["encoding"]["y"]["title"] == "MiB stored"
+    assert "strokeDash" not in allocated["mark"]
+    assert formula["mark"]["strokeDash"] == [5, 3]
+    first = datasets["cache_growth"][0]
+    assert first["used"] == first["counted"] == pytest.approx(3 * 64 / 2**20, abs=1e-6)
+    assert first["allocated"] > first["used"]
+
+
+def test_allocated_bytes_that_equal_used_ones_are_a_gap() -> None:
+    _, datasets = _spec(cache_growth(trace_of([b"a"], [b"b"])))
+
+    assert datasets["cache_growth"][0]["allocated"] is None
+
+
+def test_nothing_is_counted_where_layers_drop_tokens() -> None:
+    shape = replace(LONG.info.shape, layer_types=(LayerType.SLIDING, LayerType.FULL))
+
+    assert counted_bytes(LONG.events[0], shape) is None
+    assert "counted" not in cache_caption(LONG.events, shape)
+
+
+def test_layers_are_stacked_in_bands_that_sum_to_all_bytes() -> None:
+    spec, datasets = _spec(cache_layers(LONG))
+
+    assert spec["layer"][0]["encoding"]["y"]["stack"] == "zero"
+    last = [row for row in datasets["cache_layers"] if row["k"] == 3]
+    assert [row["layers"] for row in last] == ["0", "1"]
+    assert sum(row["mib"] for row in last) == pytest.approx((6 * 64 + 128) / 2**20, abs=2e-6)
+
+
+def test_a_run_without_bytes_by_layer_has_no_bands() -> None:
+    event = LONG.events[0]
+    plain = replace(event, cache=replace(event.cache, bytes_per_layer=()))
+
+    _, datasets = _spec(cache_layers(replace(LONG, events=(plain,))))
+
+    assert datasets["cache_layers"] == []
+
+
+def test_every_layer_shows_the_tokens_it_holds() -> None:
+    _, datasets = _spec(tokens_per_layer(LONG))
+
+    assert [(row["k"], row["tokens"]) for row in datasets["tokens_per_layer"]] == [(0, 6), (1, 6)]
+
+
+def test_readings_are_percent_and_a_missing_one_is_a_gap() -> None:
+    _, datasets = _spec(utilization(LONG))
+
+    first = datasets["utilization"][0]
+    assert first["CPU, all cores"] == 50.0
+    assert first["memory"] == 25.0
+    assert first["GPU busy"] is None
+    assert power(LONG).to_dict()["datasets"]["power"] == []
+
+
+def test_what_is_not_available_says_why() -> None:
+    assert missing(LONG) == ["No GPU busy: this machine has no NVIDIA driver."]
+    assert [reading["name"] for reading in newest_readings(LONG.telemetry)] == [
+        "CPU, all cores",
+        "CPU, engine",
+        "memory",
+    ]
+    assert newest_readings(()) == []
+
+
+def test_power_is_drawn_and_read_out_where_the_device_gives_it() -> None:
+    samples = tuple(replace(sample, power_w=301.25) for sample in LONG.telemetry)
+    _, datasets = _spec(power(replace(LONG, telemetry=samples)))
+
+    assert datasets["power"][0]["w"] == 301.2
+    assert newest_readings(samples)[-1]["text"] == "301\u00a0W"
+
+
+def test_captions_tell_what_the_newest_step_did() -> None:
+    shape = LONG.info.shape
+
+    assert latency_caption(()) == "No step yet."
+    assert latency_caption(LONG.events[:1]) == (
+        "Prefill of 3 tokens took 50.0\u00a0ms, cold: first-call costs are inside."
+    )
+    assert latency_caption(LONG.events) == (
+        "This step 50.0\u00a0ms; median of 2 warm steps 50.0\u00a0ms."
+    )
+    assert cache_caption(LONG.events, shape).startswith("+1 token of 64 bytes; ")
+    assert cache_caption(LONG.events, shape).endswith(" used, as counted.")
