@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from visuals.live.vega import bundle
 
 
 @contextlib.asynccontextmanager
-async def engine_lifespan(_app: st.App) -> AsyncIterator[None]:
+async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
     """Load the default model while the first page opens; end the engine with the server."""
     hub = app_hub()
     stop = threading.Event()

@@ -212,11 +212,18 @@ class TorchBackend:
         if self._attended is not None:
             real = self._attended[:, -fed.shape[1] :] if self._is_recurrent else self._attended
             arguments["attention_mask"] = real.long()
-            if "position_ids" in self._accepted:
-                # [row, query]: padding does not count as a position
-                positions = self._attended.long().cumsum(-1)[:, -fed.shape[1] :] - 1
-                arguments["position_ids"] = positions.clamp(min=0)
+        if "position_ids" in self._accepted:  # some models count from 0 in each block by themselves
+            arguments["position_ids"] = self._positions(fed)
         return arguments
+
+    def _positions(self, fed: torch.Tensor) -> torch.Tensor:
+        """Return the position of each token fed among its row's own, [row, query]."""
+        rows, width = fed.shape
+        if self._attended is None:
+            places = torch.arange(self._columns, self._columns + width, device=fed.device)
+            return places.expand(rows, width)
+        # Padding does not count as a position.
+        return (self._attended.long().cumsum(-1)[:, -width:] - 1).clamp(min=0)
 
     def _extended(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> torch.Tensor | None:
         """Return which columns [row, kv] are real with this block added; None while all are."""

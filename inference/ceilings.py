@@ -55,6 +55,21 @@ class _Task:
     kernel: Kernel
 
 
+@dataclass(frozen=True, slots=True)
+class SweepPlan:
+    """What a measurement goes through, in order.
+
+    Attributes:
+        read_bytes: Sizes of the reads.
+        orders: Orders of the square matrices, growing.
+        clock: Times the laps.
+    """
+
+    read_bytes: tuple[int, ...]
+    orders: tuple[int, ...]
+    clock: StepClock
+
+
 class _StoppedError(Exception):
     """Someone asked to stop; never leaves this module."""
 
@@ -64,7 +79,7 @@ def measure_ceilings(
     dtype: torch.dtype,
     on_progress: OnProgress = lambda _ratio, _text: None,
     should_stop: ShouldStop = lambda: False,
-    clock: StepClock | None = None,
+    plan: SweepPlan | None = None,
 ) -> MeasuredCeilings | None:
     """Return both roofs of a device, measured now; None when it was asked to stop.
 
@@ -75,23 +90,21 @@ def measure_ceilings(
         dtype: Of the matrix products; reads are in float32, since bandwidth is the same for all.
         on_progress: Told how far it is, 0 to 1, and what is measured.
         should_stop: Asked before every lap.
-        clock: Times the laps; the device's own by default.
+        plan: What to go through; ``usual_plan`` by default.
 
     Raises:
         OutOfMemoryError: If there is no room even for the smallest read.
     """
-    meter = _Meter(clock or clock_for(place), should_stop)
-    last_cache = last_cache_bytes(place)
-    sizes = read_sizes(last_cache, free_bytes(place))
-    orders = HOST_ORDERS if place.type == "cpu" else DEVICE_ORDERS
-    stages = len(sizes) + len(orders)
+    plan = plan or usual_plan(place)
+    meter = _Meter(plan.clock, should_stop)
+    stages = len(plan.read_bytes) + len(plan.orders)
+    reads: list[SweepPoint] = []
+    products: list[SweepPoint] = []
     try:
-        reads: list[SweepPoint] = []
-        for done, size in enumerate(sizes):
+        for done, size in enumerate(plan.read_bytes):
             on_progress(done / stages, f"reading {size // MIB} MiB of memory")
             reads += [meter.point(task) for task in _reads(place, size)]
-        products: list[SweepPoint] = []
-        for done, order in enumerate(orders, start=len(sizes)):
+        for done, order in enumerate(plan.orders, start=len(plan.read_bytes)):
             if products and meter.last_lap_s > LONGEST_LAP_S:
                 break
             on_progress(done / stages, f"multiplying matrices of order {order}")
@@ -109,10 +122,23 @@ def measure_ceilings(
         machine=machine_name(place),
         torch_version=torch.__version__,
         threads=torch.get_num_threads(),
-        last_cache_bytes=last_cache,
+        last_cache_bytes=last_cache_bytes(place),
         measured_at=datetime.now(UTC),
         reads=tuple(reads),
         products=tuple(products),
+    )
+
+
+def usual_plan(place: torch.device) -> SweepPlan:
+    """Return the sweeps for a device: reads beyond its last cache, products up to large ones.
+
+    Raises:
+        OutOfMemoryError: If there is no room even for the smallest read.
+    """
+    return SweepPlan(
+        read_bytes=read_sizes(last_cache_bytes(place), free_bytes(place)),
+        orders=HOST_ORDERS if place.type == "cpu" else DEVICE_ORDERS,
+        clock=clock_for(place),
     )
 
 

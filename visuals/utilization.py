@@ -22,7 +22,6 @@ SERIES = (
     ("GPU busy", GPU, 2.5),
 )
 _NAMES: list[str | alt.FieldName] = [name for name, _, _ in SERIES]
-_TIME = "seconds since the run began"
 
 EXPLANATION = {
     "what": "How busy the machine was during the run. GPU busy is the share of time in which any "
@@ -37,12 +36,11 @@ EXPLANATION = {
 def utilization(trace: RunTrace | None = None) -> Chart:
     """Return one line for each reading, in percent over time."""
     base = alt.Chart(alt.NamedData("utilization"))
-    x_axis = alt.Axis(tickCount=5, grid=False)
     lines = (
         base.transform_fold(_NAMES, as_=["reading", "pct"])
         .mark_line(strokeJoin="round", interpolate="linear")
         .encode(
-            x=alt.X("at_s:Q", title=_TIME, axis=x_axis, scale=alt.Scale(nice=False)),
+            x=_time_axis("at_s:Q"),
             y=alt.Y(
                 "pct:Q",
                 title="%",
@@ -50,19 +48,20 @@ def utilization(trace: RunTrace | None = None) -> Chart:
                 scale=alt.Scale(domain=[0, 100], clamp=True),
             ),
             color=alt.Color(
-                "reading:N",
+                "reading:O",
                 title=None,
+                legend=alt.Legend(orient="bottom", columns=2),
                 scale=alt.Scale(domain=_NAMES, range=[colour for _, colour, _ in SERIES]),
             ),
             strokeWidth=alt.StrokeWidth(
                 "reading:O",
-                legend=None,
+                title=None,
                 scale=alt.Scale(domain=_NAMES, range=[width for _, _, width in SERIES]),
             ),
         )
     )
     ends = alt.Chart(alt.NamedData("utilization_extent")).mark_point(opacity=0)
-    chart = alt.layer(lines, ends.encode(x=alt.X("x:Q", title=_TIME)))
+    chart = alt.layer(lines, ends.encode(x=_time_axis("x:Q")))
     datasets = None
     if trace is not None:
         datasets = {
@@ -76,12 +75,12 @@ def power(trace: RunTrace | None = None) -> Chart:
     """Return the device's power draw over time."""
     base = alt.Chart(alt.NamedData("power"))
     line = base.mark_line(color=GPU, strokeWidth=2.5).encode(
-        x=alt.X("at_s:Q", title=_TIME, axis=alt.Axis(tickCount=5, grid=False)),
+        x=_time_axis("at_s:Q"),
         y=alt.Y("w:Q", title="power, W", axis=alt.Axis(tickCount=3)),
         tooltip=[alt.Tooltip("at_s:Q", title="s"), alt.Tooltip("w:Q", title="W")],
     )
     ends = alt.Chart(alt.NamedData("power_extent")).mark_point(opacity=0)
-    chart = alt.layer(line, ends.encode(x=alt.X("x:Q", title=_TIME), y="y:Q"))
+    chart = alt.layer(line, ends.encode(x=_time_axis("x:Q"), y="y:Q"))
     datasets = None
     if trace is not None:
         datasets = {
@@ -153,6 +152,12 @@ def missing(trace: RunTrace) -> list[str]:
         shown = names.get(entry.reading, entry.reading)
         by_reason.setdefault(entry.reason.rstrip("."), []).append(shown)
     return [f"No {', '.join(shown)}: {why}." for why, shown in by_reason.items()]
+
+
+def _time_axis(field: str) -> alt.X:
+    """Return the axis of seconds since the run began; the unit stands at each label."""
+    axis = alt.Axis(labelExpr="datum.label + ' s'", tickCount=5, grid=False)
+    return alt.X(field, title=None, axis=axis, scale=alt.Scale(nice=False))
 
 
 def _reading_row(k: int, sample: TelemetrySample) -> Row:

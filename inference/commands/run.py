@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inference.commands import Subparsers
 from inference.commands.fetch import ProgressLine
 from inference.errors import InputError, TokenByTokenError
 from inference.messages import LoadModel
@@ -23,7 +24,7 @@ if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before
 STDOUT = "-"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(subparsers: Subparsers) -> None:
     """Add the ``run`` command."""
     parser = subparsers.add_parser("run", help="generate step by step and write a run file")
     parser.add_argument(

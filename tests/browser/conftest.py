@@ -88,10 +88,21 @@ def wait_until(is_so: Callable[[], bool], timeout_s: float) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    with sync_playwright() as playwright, playwright.chromium.launch(
-        executable_path=executable, args=CHROMIUM_ARGUMENTS
-    ) as launched:
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGUMENTS) as launched,
+    ):
         yield launched
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What the live panel says of itself."""
+
+    state: str = ""
+    steps: int = 0
+    mounts: int = 0
+    ids: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -101,11 +112,12 @@ class Tab:
     page: Page
     complaints: list[str] = field(default_factory=list)
 
-    def panel(self) -> dict[str, object]:
+    def panel(self) -> Panel:
         """Return the panel's own counters."""
-        return self.page.evaluate("window.__tbt ? {...window.__tbt} : {}")
+        told = self.page.evaluate("window.__tbt ? {...window.__tbt} : {}")
+        return Panel(**{name: told[name] for name in Panel.__slots__ if name in told})
 
-    def wait_for(self, is_so: Callable[[dict[str, object]], bool], timeout_s: float = 60.0) -> None:
+    def wait_for(self, is_so: Callable[[Panel], bool], timeout_s: float = 60.0) -> None:
         wait_until(lambda: is_so(self.panel()), timeout_s)
 
     def press(self, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def new_tokens(tab: Tab, count: int) -> None:
     tab.page.keyboard.press("Escape")
 
 
-def saved_run(tab: Tab, folder: Path) -> dict[str, object]:
+def saved_run(tab: Tab, folder: Path) -> dict[str, Any]:
     """Save the run through the page and return the file's content."""
     tab.page.get_by_role("button", name="Run file").click()
     with tab.page.expect_download() as download:
@@ -36,7 +37,7 @@ def saved_run(tab: Tab, folder: Path) -> dict[str, object]:
 
 
 def finish(tab: Tab) -> None:
-    tab.wait_for(lambda panel: panel.get("state") in FINAL, timeout_s=120)
+    tab.wait_for(lambda panel: panel.state in FINAL, timeout_s=120)
 
 
 def test_a_run_from_start_to_done_draws_the_ids_of_its_run_file(
@@ -51,10 +52,11 @@ def test_a_run_from_start_to_done_draws_the_ids_of_its_run_file(
     run = saved_run(tab, tmp_path)
 
     panel = tab.panel()
-    assert panel["state"] == "done"
-    assert panel["ids"] == run["outputs"][0]["token_ids"]
-    assert len(panel["ids"]) == len(run["events"])
-    assert run["outputs"][0]["text"].split()[0] in tab.page.inner_text("body")
+    assert panel.state == "done"
+    assert panel.ids == run["outputs"][0]["token_ids"]
+    assert len(panel.ids) == len(run["events"])
+    shown = tab.page.locator('[aria-label="Text so far"]').inner_text()
+    assert run["outputs"][0]["text"].split() == shown.split()
     assert tab.complaints == []
 
 
@@ -63,10 +65,10 @@ def test_step_advances_exactly_one_forward_pass(open_tab: OpenTab) -> None:
     tab.type_prompt("Count to ten.")
     for presses in (1, 2, 3):
         tab.press("Step")
-        tab.wait_for(lambda panel, want=presses: panel.get("steps") == want)
-        tab.wait_for(lambda panel: panel.get("state") == "paused")
+        tab.wait_for(lambda panel, want=presses: panel.steps == want)
+        tab.wait_for(lambda panel: panel.state == "paused")
 
-    assert tab.panel()["steps"] == 3
+    assert tab.panel().steps == 3
     tab.press("Stop")
     finish(tab)
 
@@ -76,14 +78,14 @@ def test_a_reload_brings_the_run_back_and_leaves_it_running(open_tab: OpenTab) -
     tab.type_prompt("Tell me a long story about a river.")
     new_tokens(tab, 200)
     tab.press("Start")
-    tab.wait_for(lambda panel: panel.get("steps", 0) >= 3)
-    before = tab.panel()["ids"]
+    tab.wait_for(lambda panel: panel.steps >= 3)
+    before = tab.panel().ids
 
     tab.page.reload()
-    tab.wait_for(lambda panel: panel.get("steps", 0) >= len(before) + 2)
+    tab.wait_for(lambda panel: panel.steps >= len(before) + 2)
 
     after = tab.panel()
-    assert after["ids"][: len(before)] == before
+    assert after.ids[: len(before)] == before
     assert "run=" in tab.page.url
     tab.press("Stop")
     finish(tab)
@@ -94,16 +96,16 @@ def test_stop_frees_the_engine_for_the_next_run(open_tab: OpenTab) -> None:
     tab.type_prompt("Tell me a long story about a mountain.")
     new_tokens(tab, 400)
     tab.press("Start")
-    tab.wait_for(lambda panel: panel.get("steps", 0) >= 2)
+    tab.wait_for(lambda panel: panel.steps >= 2)
 
     tab.press("Stop")
     finish(tab)
-    assert tab.panel()["state"] == "stopped"
+    assert tab.panel().state == "stopped"
 
     tab.type_prompt("Hi!")
     new_tokens(tab, 4)
     tab.press("Start")
-    tab.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 4)
+    tab.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= 4)
 
 
 def test_reruns_do_not_remount_the_panel_or_disturb_the_run(open_tab: OpenTab) -> None:
@@ -111,15 +113,15 @@ def test_reruns_do_not_remount_the_panel_or_disturb_the_run(open_tab: OpenTab) -
     tab.type_prompt("Tell me a long story about the sea.")
     new_tokens(tab, 300)
     tab.press("Start")
-    tab.wait_for(lambda panel: panel.get("steps", 0) >= 2)
-    mounts, steps = tab.panel()["mounts"], tab.panel()["steps"]
+    tab.wait_for(lambda panel: panel.steps >= 2)
+    mounts, steps = tab.panel().mounts, tab.panel().steps
 
     for prompt in ("one", "two", "three"):
         tab.type_prompt(prompt)
-    tab.wait_for(lambda panel: panel["steps"] >= steps + 3)
+    tab.wait_for(lambda panel: panel.steps >= steps + 3)
 
-    assert tab.panel()["mounts"] == mounts
-    assert tab.panel()["state"] == "running"
+    assert tab.panel().mounts == mounts
+    assert tab.panel().state == "running"
     tab.press("Stop")
     finish(tab)
 
@@ -129,17 +131,17 @@ def test_a_second_session_waits_in_the_queue_and_sees_its_place(open_tab: OpenTa
     first.type_prompt("Tell me a long story about the wind.")
     new_tokens(first, 400)
     first.press("Start")
-    first.wait_for(lambda panel: panel.get("steps", 0) >= 1)
+    first.wait_for(lambda panel: panel.steps >= 1)
 
     second.type_prompt("Hi!")
     new_tokens(second, 3)
     second.press("Start")
-    second.wait_for(lambda panel: panel.get("state") == "queued")
+    second.wait_for(lambda panel: panel.state == "queued")
     second.page.get_by_text("queue").first.wait_for()
     first.press("Stop")
 
-    second.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 3)
-    assert first.panel()["state"] == "stopped"
+    second.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= 3)
+    assert first.panel().state == "stopped"
 
 
 def test_a_closed_tab_ends_its_run_after_the_grace_time(open_tab: OpenTab) -> None:
@@ -147,7 +149,7 @@ def test_a_closed_tab_ends_its_run_after_the_grace_time(open_tab: OpenTab) -> No
     tab.type_prompt("Tell me a very long story about the moon.")
     new_tokens(tab, 2000)
     tab.press("Start")
-    tab.wait_for(lambda panel: panel.get("steps", 0) >= 1)
+    tab.wait_for(lambda panel: panel.steps >= 1)
     tab.page.wait_for_url("**run=*")
     address = tab.page.url.rpartition("/")[2]
     tab.page.context.close()
@@ -156,9 +158,9 @@ def test_a_closed_tab_ends_its_run_after_the_grace_time(open_tab: OpenTab) -> No
     later.type_prompt("Hi!")
     new_tokens(later, 2)
     later.press("Start")
-    later.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 2)
+    later.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= 2)
     back = open_tab(address)
-    back.wait_for(lambda panel: panel.get("state") == "abandoned")
+    back.wait_for(lambda panel: panel.state == "abandoned")
 
 
 def test_markup_in_a_prompt_is_shown_as_text(open_tab: OpenTab) -> None:
@@ -178,7 +180,7 @@ def test_nothing_is_wider_than_the_window(open_tab: OpenTab, width: int) -> None
     tab.type_prompt("Name two rivers.")
     new_tokens(tab, 6)
     tab.press("Start")
-    tab.wait_for(lambda panel: panel.get("state") == "done" and len(panel["ids"]) <= 6)
+    tab.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= 6)
 
     overflow = tab.page.evaluate(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ PROMPTS = {example.name.split(":")[0]: example.prompt for example in example_pro
 
 
 @pytest.fixture(scope="module")
-def loaded(default_model_folder: Path) -> Iterator[LoadedModel]:
+def loaded(default_model_folder: Path) -> LoadedModel:
     return load_model(
         str(default_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
     )

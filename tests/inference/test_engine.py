@@ -42,7 +42,7 @@ def run(
     return list(engine.generate(requests, seed=0, zero_s=0.0))
 
 
-def tokens(events: list[StepEvent], request_id: str = "r0") -> list[int]:
+def tokens(events: list[StepEvent], request_id: str = "r0") -> list[int | None]:
     return [row.token_id for event in events for row in event.rows if row.request_id == request_id]
 
 

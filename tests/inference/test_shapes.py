@@ -24,13 +24,15 @@ def cached_row_bytes(model: PreTrainedModel) -> tuple[int, ...]:
     ids = torch.arange(1, PROMPT + 1)[None]
     with torch.no_grad():
         cache = model(ids, use_cache=True).cache
-    tensors = [
-        (getattr(layer, "keys", None), getattr(layer, "values", None)) for layer in cache.layers
-    ]
     return tuple(
-        0 if keys is None else sum(one.nbytes // one.shape[-2] for one in (keys, values))
-        for keys, values in tensors
+        row_bytes(getattr(layer, "keys", None)) + row_bytes(getattr(layer, "values", None))
+        for layer in cache.layers
     )
+
+
+def row_bytes(kept: torch.Tensor | None) -> int:
+    """Return the bytes of one token's row in a tensor of keys or values."""
+    return 0 if kept is None else kept.nbytes // kept.shape[-2]
 
 
 def matrix(shape: ModelShape, name: str) -> WeightMatrix:

@@ -329,7 +329,9 @@ class Hub:
                 run.recording.add_sample(reply.sample)
 
     def _model_is_ready(self, reply: ModelReady) -> None:
-        self._held = _Held(ready=reply, codec=TextCodec.from_files(reply.tokenizer_files))
+        codec = TextCodec.from_files(reply.tokenizer_files)
+        codec.templated("")  # the first call imports for a second; nobody waits for it here
+        self._held = _Held(ready=reply, codec=codec)
         self._advance()
 
     def _loading_failed(self, sentence: str) -> None:

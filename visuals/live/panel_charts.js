@@ -3,7 +3,8 @@
 const CHART_INTERVAL_MS = 180; // charts follow at about 5 a second, text and mask at 10
 
 // Room for axis labels and titles, kept whatever the numbers are, so that nothing twitches.
-const ROOM = { left: 70, right: 10, top: 10, bottom: 40 };
+const ROOM = { left: 74, right: 16, top: 10, bottom: 42 };
+const BARE_ROOM = 22; // under an axis without a title
 const LEGEND_ROOM = 96;
 const ERRORS_ONLY = 1; // Vega warns of every chart that is still empty
 
@@ -26,24 +27,26 @@ function vegaConfig(theme) {
       tickColor: theme.border,
       domainColor: theme.border,
       gridColor: theme.border,
-      labelFontSize: 13,
-      titleFontSize: 13,
+      labelFontSize: 14,
+      titleFontSize: 14,
       titleFontWeight: 500,
-      titlePadding: 6,
+      titlePadding: 4,
       labelOverlap: true,
     },
-    axisY: { minExtent: 42, maxExtent: 42 },
-    legend: { labelColor: soft, titleColor: soft, labelFontSize: 13, titleFontSize: 13 },
+    axisY: { minExtent: 44, maxExtent: 44 },
+    legend: { labelColor: soft, titleColor: soft, labelFontSize: 14, titleFontSize: 14 },
   };
 }
 
 class ChartView {
-  constructor(node, name, ctx, { hasLegend = false } = {}) {
+  constructor(node, name, ctx, { hasLegend = false, isBare = false } = {}) {
     this.node = node;
     this.name = name;
     this.ctx = ctx;
     this.hasLegend = hasLegend;
-    this.room = { ...ROOM, right: hasLegend ? LEGEND_ROOM : ROOM.right };
+    this.room = { ...ROOM };
+    if (hasLegend) this.room.right = LEGEND_ROOM;
+    if (isBare) this.room.bottom = BARE_ROOM;
     this.seen = new Map();
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(node);
@@ -249,8 +252,8 @@ class UtilizationPanel extends ChartPanel {
     this.missing = make("p", "missing");
     parts.caption.replaceWith(this.readings);
     parts.body.classList.add("pair");
-    this.chart(parts.body, "utilization", "wide");
-    this.power = this.chart(parts.body, "power", "third");
+    this.chart(parts.body, "utilization", "wide", { isBare: true });
+    this.power = this.chart(parts.body, "power", "third", { isBare: true });
     this.power.hidden = true;
     parts.panel.insertBefore(this.missing, parts.body.nextSibling);
     el.append(parts.panel);

@@ -73,7 +73,7 @@ class MaskPanel {
     const cells = axisEnd(Math.max(this.context, 1), 8);
     const roomy = Math.min((width - 74) / cells, (height - 62) / cells);
     const isLabelled = roomy >= LABEL_CELL;
-    const left = isLabelled ? 74 : 52;
+    const left = isLabelled ? 74 : 56;
     const top = isLabelled ? 62 : 24;
     const side = Math.max(40, Math.min(width - left - 4, height - top - 4));
     return { width, height, cells, left, top, side, cell: side / cells, isLabelled };
@@ -104,7 +104,7 @@ class MaskPanel {
     pen.fillStyle = withAlpha(theme.text, 0.05);
     pen.fillRect(left, top, side, side);
     pen.fillStyle = withAlpha(theme.text, 0.8);
-    pen.font = `13px ${theme.font}`;
+    pen.font = `14px ${theme.font}`;
     pen.textBaseline = "middle";
     pen.textAlign = "left";
     pen.fillText("key read \u2192", isLabelled ? 0 : left, isLabelled ? 9 : 10);
