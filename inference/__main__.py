@@ -10,10 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from inference.commands import fetch, models, run
+from inference.commands import ceilings, cost, fetch, models, run
 from inference.errors import TokenByTokenError
 
-COMMANDS = (run, models, fetch)
+COMMANDS = (run, cost, ceilings, models, fetch)
 BAD_INPUT = 2
 INTERRUPTED = 130
 

@@ -188,8 +188,10 @@ class Probe:
         kind = kinds[choice.layer] if kinds else ""
         if head_count(self._config, choice.layer) is None or kind in ("linear_attention", "conv"):
             return f"layer {choice.layer} keeps a state of fixed size and attends to no token"
+        if kind in ("moe", "mlp"):
+            return f"layer {choice.layer} has no attention"
         implementation = self._config._attn_implementation  # noqa: SLF001  its only name
-        return f"the {implementation} kernel of this model keeps its weights to itself"
+        return f"this model's attention ({implementation}) keeps its weights to itself"
 
 
 def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:

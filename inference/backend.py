@@ -1,4 +1,4 @@
-"""The model and its cache: the only file that calls transformers' forward or touches its cache.
+"""The model and its cache: the only file that calls transformers' forward or feeds a cache.
 
 A backend feeds token ids and returns the logits of each row's last position; it knows nothing of
 text, clocks or sampling. Rows of unequal length are padded on the left, so that the last column is
@@ -16,19 +16,22 @@ from transformers import Cache, PreTrainedModel
 
 from inference.attention import Probe
 from inference.attention_cells import Span
-from inference.caches import (
-    build_cache,
-    cache_options,
-    cache_state,
-    has_attention_layers,
-    tokens_seen,
+from inference.caches import build_cache, cache_state, tokens_seen
+from inference.errors import BackendError, InputError, OutOfMemoryError, UnsupportedModelError
+from inference.family_limits import (
+    STATES_ONLY,
+    causal_obstacle,
+    chunk_obstacle,
+    layer_kinds,
+    padding_obstacle,
 )
-from inference.errors import BackendError, OutOfMemoryError
-from inference.records import AttentionChoice, AttentionMap, CacheKind, CacheOption, CacheState
+from inference.records import AttentionChoice, AttentionMap, CacheKind, CacheState
 
 # transformers 5.24 calls the argument `cache`; 5.17 calls it `past_key_values` and swallows an
 # unknown `cache` without a word, so the name is read off the model's own signature.
 CACHE_ARGUMENTS = ("cache", "past_key_values", "cache_params")
+# What model code raises when a family and a setting do not go together.
+MODEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
 class Backend(Protocol):
@@ -41,6 +44,10 @@ class Backend(Protocol):
             kind: How keys and values are to be stored.
             max_tokens: Tokens that each row will hold at most, padding included; None when unknown.
         """
+        ...
+
+    def check_prompts(self, lengths: Sequence[int], chunk_tokens: int | None) -> None:
+        """Pass when prompts of these lengths can be fed together, in chunks of this size if any."""
         ...
 
     def forward(
@@ -84,9 +91,14 @@ class Backend(Protocol):
 
 
 class TorchBackend:
-    """Runs a transformers causal language model with a cache that grows."""
+    """Runs a transformers causal language model with a cache of its own."""
 
     def __init__(self, model: PreTrainedModel) -> None:
+        obstacle = causal_obstacle(model)
+        if obstacle:
+            msg = f"{type(model).__name__} {obstacle}; choose a model that generates text one token"
+            msg += " after another"
+            raise UnsupportedModelError(msg)
         self._model = model
         accepted = inspect.signature(model.forward).parameters
         names = [name for name in CACHE_ARGUMENTS if name in accepted]
@@ -98,7 +110,7 @@ class TorchBackend:
         self._cache_argument = names[0]
         self._accepted = frozenset(accepted)
         # Without attention layers the mask is of the block fed, not of all that is stored.
-        self._is_recurrent = not has_attention_layers(model.config)
+        self._is_recurrent = layer_kinds(model) <= STATES_ONLY
         self._cache: Cache | None = None
         self._attended: torch.Tensor | None = None  # [row, kv], True for real; None when all are
         self._rows = self._columns = self._fed_columns = self._passes = 0
@@ -112,9 +124,25 @@ class TorchBackend:
         """
         self._probe.forget()
         self._cache = None  # the old tensors go before the new ones come
-        self._cache = build_cache(self._model.config, kind, max_tokens)
+        self._cache = build_cache(self._model, kind, max_tokens)
         self._attended = None
         self._rows = self._columns = self._fed_columns = self._passes = 0
+
+    def check_prompts(self, lengths: Sequence[int], chunk_tokens: int | None) -> None:
+        """Pass when prompts of these lengths can be fed together, in chunks of this size if any.
+
+        Raises:
+            InputError: The library would compute something else for this model, without a word.
+        """
+        model_type = self._model.config.model_type
+        is_chunked = chunk_tokens is not None and chunk_tokens < max(lengths)
+        if is_chunked and (obstacle := chunk_obstacle(self._model)):
+            msg = f"{model_type} cannot be fed in chunks: {obstacle}; feed the prompt at once"
+            raise InputError(msg)
+        if len(set(lengths)) > 1 and (obstacle := padding_obstacle(self._model)):
+            msg = f"{model_type} cannot run prompts of unequal length as one batch: {obstacle}; "
+            msg += "run them one after another"
+            raise InputError(msg)
 
     @torch.inference_mode()
     def forward(
@@ -123,7 +151,7 @@ class TorchBackend:
         """Feed one block of tokens and return the logits of each row's last position.
 
         Raises:
-            BackendError: The cache did not grow by the tokens fed.
+            BackendError: The model failed, or its cache did not grow by the tokens fed.
             OutOfMemoryError: The device has too little memory for the step.
         """
         fed = torch.tensor(ids, device=self._model.device)  # [row, query]
@@ -132,10 +160,12 @@ class TorchBackend:
             output = self._model(input_ids=fed, **arguments)
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise OutOfMemoryError(_memory_sentence(fed)) from error
-        except RuntimeError as error:
+        except MODEL_ERRORS as error:
             if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
                 raise OutOfMemoryError(_memory_sentence(fed)) from error
-            raise
+            msg = f"{type(self._model).__name__} failed on this step ({_first_line(error)}); try "
+            msg += "another dtype or kind of cache, or choose another model"
+            raise BackendError(msg) from error
         self._rows, self._fed_columns = fed.shape
         self._columns += fed.shape[1]
         self._passes += 1
@@ -158,24 +188,19 @@ class TorchBackend:
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:
         """Return what the chosen layer attended to in the latest forward; None when not looking."""
         choice = self._probe.choice
-        if choice is None:
+        span = self._span(choice.slot) if choice is not None else None
+        if choice is None or span is None:
             return None
         try:
-            span = self._span(choice.slot)
-            return None if span is None else self._probe.take(span, is_prompt=is_prompt)
+            return self._probe.take(span, is_prompt=is_prompt)
         except RuntimeError as error:  # torch's, out of memory included: a picture is not the run
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            reason = f"the weights could not be formed: {first}"
-            return AttentionMap(choice=choice, step_index=self._passes - 1, reason=reason)
+            reason = f"the weights could not be formed: {_first_line(error)}"
+            return AttentionMap(choice=choice, step_index=span.step_index, reason=reason)
 
     @torch.inference_mode()
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
         """Return the prompt's maps for the present choice, one a forward; of one query exactly."""
         return self._probe.recall(query)
-
-    def cache_options(self) -> tuple[CacheOption, ...]:
-        """Return every kind of cache, each with the reason when this model cannot have it."""
-        return cache_options(self._model.config)
 
     def _held(self) -> Cache:
         if self._cache is None:
@@ -187,7 +212,7 @@ class TorchBackend:
         """Return where a row's tokens are; None when the latest forward fed it none."""
         is_real = None
         fed = self._fed_columns
-        if slot >= self._rows:
+        if not 0 <= slot < self._rows:
             return None
         if self._attended is not None:
             is_real = self._attended[slot].cpu().numpy()
@@ -205,7 +230,7 @@ class TorchBackend:
 
     def _arguments(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> dict[str, Any]:
         """Return the forward's keyword arguments for this block and remember what is real."""
-        arguments: dict[str, Any] = {self._cache_argument: self._cache, "use_cache": True}
+        arguments: dict[str, Any] = {self._cache_argument: self._held(), "use_cache": True}
         if "logits_to_keep" in self._accepted:
             arguments["logits_to_keep"] = 1
         self._attended = self._extended(fed, lengths)
@@ -249,6 +274,10 @@ class TorchBackend:
                     "this model does not use the cache it is given"
                 )
                 raise BackendError(msg)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _memory_sentence(fed: torch.Tensor) -> str:

@@ -9,45 +9,59 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from transformers import Cache, DynamicCache, PreTrainedConfig, QuantizedCache, StaticCache
+from transformers import (
+    Cache,
+    DynamicCache,
+    PreTrainedConfig,
+    PreTrainedModel,
+    QuantizedCache,
+    StaticCache,
+)
 
 from inference.errors import InputError
+from inference.family_limits import static_obstacle
 from inference.records import CacheKind, CacheOption, CacheState
 
 # Tensors with one row a token on the last axis but one; of a pair, the second is its scale.
 TOKEN_TENSORS = ("keys", "values", "indexer_keys", "_quantized_keys", "_quantized_values")
 STATE_TENSORS = ("conv_states", "recurrent_states")
-QUANTISED_BYTES = 1  # an 8-bit float
 
 
-def build_cache(config: PreTrainedConfig, kind: CacheKind, max_tokens: int | None) -> Cache:
-    """Return an empty cache for a model of this config.
+def build_cache(model: PreTrainedModel, kind: CacheKind, max_tokens: int | None) -> Cache:
+    """Return an empty cache for the model.
 
     Args:
-        config: The model's own.
+        model: Whose keys and values it will hold.
         kind: How it stores.
         max_tokens: Tokens a static cache reserves room for, in each row.
 
     Raises:
         InputError: The library offers no such cache for this model.
     """
-    try:
-        return BUILDERS[kind](config, max_tokens or 1)
-    except (ValueError, KeyError, TypeError, ImportError) as error:
-        reason = _reason(kind, error)
-        msg = f"a {kind} cache is not available for {config.model_type}: {reason}; "
+    obstacle = cache_obstacle(model, kind)
+    if obstacle:
+        msg = f"a {kind} cache is not available for {model.config.model_type}: {obstacle}; "
         msg += f"choose the {CacheKind.DYNAMIC} one"
-        raise InputError(msg) from error
+        raise InputError(msg)
+    return BUILDERS[kind](model.config, max_tokens or 1)
 
 
-def cache_options(config: PreTrainedConfig) -> tuple[CacheOption, ...]:
+def cache_options(model: PreTrainedModel) -> tuple[CacheOption, ...]:
     """Return every kind of cache, each with the reason when this model cannot have it."""
-    return tuple(CacheOption(kind=kind, reason=_obstacle(config, kind)) for kind in CacheKind)
+    return tuple(CacheOption(kind=kind, reason=cache_obstacle(model, kind)) for kind in CacheKind)
 
 
-def has_attention_layers(config: PreTrainedConfig) -> bool:
-    """Return whether any layer of the model keeps keys and values."""
-    return any(hasattr(layer, "keys") for layer in DynamicCache(config=config).layers)
+def cache_obstacle(model: PreTrainedModel, kind: CacheKind) -> str:
+    """Return why the model cannot have a cache of this kind; an empty string when it can."""
+    if kind is CacheKind.STATIC and (known := static_obstacle(model)):
+        return known
+    try:
+        BUILDERS[kind](model.config, 1)
+    except (ValueError, KeyError, TypeError, ImportError) as error:
+        if "full attention" in str(error):
+            return "the library quantises only where every layer attends to the whole context"
+        return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return ""
 
 
 def cache_state(cache: Cache, row_tokens: Sequence[int]) -> CacheState:
@@ -139,18 +153,3 @@ BUILDERS: dict[CacheKind, Callable[[PreTrainedConfig, int], Cache]] = {
     CacheKind.STATIC: _static,
     CacheKind.QUANTISED: _quantised,
 }
-
-
-def _obstacle(config: PreTrainedConfig, kind: CacheKind) -> str:
-    try:
-        BUILDERS[kind](config, 1)
-    except (ValueError, KeyError, TypeError, ImportError) as error:
-        return _reason(kind, error)
-    return ""
-
-
-def _reason(kind: CacheKind, error: Exception) -> str:
-    if kind is CacheKind.QUANTISED and "full attention" in str(error):
-        return "the library quantises caches only where every layer attends to the whole context"
-    text = str(error).strip().splitlines() or [type(error).__name__]
-    return text[0].rstrip(".")

@@ -146,6 +146,8 @@ class Engine:
             _Row(request=request, slot=slot, sampler=Sampler(request.sampling, seed + slot))
             for slot, request in enumerate(requests)
         ]
+        lengths = [len(request.prompt_ids) for request in requests]
+        self._backend.check_prompts(lengths, options.chunk_tokens)
         self._backend.start(options.cache, self._room(requests))
         is_cold = not self._is_warm
         index = 0

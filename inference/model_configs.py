@@ -129,8 +129,9 @@ def _check_needed_sizes(config: PreTrainedConfig, fields: Mapping[str, object]) 
     needed = NEEDED_SIZES if is_nested else {**NEEDED_SIZES, **USUAL_SIZES}
     for field, words in needed.items():
         value = getattr(config, field, None)
-        is_own = field in NEEDED_SIZES or field in type(config).__dataclass_fields__
-        if is_own and value is not None and value not in _values_named(words, stated):
+        own = type(config).__dataclass_fields__.get(field)
+        has_default = field in NEEDED_SIZES or (own is not None and own.default is not None)
+        if has_default and value is not None and value not in _values_named(words, stated):
             msg = f"the config has no {field}; add it: a default would count another model"
             raise InputError(msg)
 

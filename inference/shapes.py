@@ -37,7 +37,6 @@ LAYER_TYPES = {
     "dummy": LayerType.NONE,
 }
 RECURRENT_FAMILIES = frozenset({"rwkv", "xlstm"})
-WINDOWED = (LayerType.SLIDING, LayerType.CHUNKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +63,9 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
     attention = _attention_per_layer(config, decoder)
     element_bytes = model.dtype.itemsize
     rows = tuple(layer.row_elements * element_bytes for layer in attention)
-    uncounted = _uncounted(config, decoder)
+    usual = config.per_layer_config[
+        0
+    ]  # layers of one model seldom differ; where they do, the first
     head = model.get_output_embeddings()
     used = [*decoder.parameters(), *(head.parameters() if head is not None else ())]
     weight_bytes = parameter_bytes(model.parameters())
@@ -72,12 +73,12 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
         model_type=str(config.model_type),
         vocab_size=_required(config, "vocab_size"),
         hidden_size=_required(config, "hidden_size"),
-        intermediate_size=_size(config, "intermediate_size"),
+        intermediate_size=_size(usual, "intermediate_size"),
         num_hidden_layers=_required(config, "num_hidden_layers"),
-        num_attention_heads=_size(config, "num_attention_heads") or 0,
-        num_key_value_heads=_kv_heads(config),
-        head_dim=_key_dim(config),
-        value_head_dim=_size(config, "v_head_dim") if _is_latent(config) else None,
+        num_attention_heads=_size(usual, "num_attention_heads") or 0,
+        num_key_value_heads=_kv_heads(usual),
+        head_dim=_key_dim(usual),
+        value_head_dim=_size(usual, "v_head_dim") if _is_latent(usual) else None,
         max_position_embeddings=_size(config, "max_position_embeddings"),
         tie_word_embeddings=is_head_tied(model),
         layer_types=tuple(layer.kind for layer in attention),
@@ -90,7 +91,7 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
         pair_flops_per_layer=tuple(layer.pair_flops for layer in attention),
         windows_per_layer=tuple(layer.window for layer in attention),
         idle_weight_bytes=weight_bytes - parameter_bytes(used),
-        uncounted=uncounted,
+        uncounted=_uncounted(config, decoder),
     )
 
 
@@ -152,15 +153,30 @@ def _layers(decoder: nn.Module, count: int) -> list[nn.Module]:
 
 def _attention_per_layer(config: PreTrainedConfig, decoder: nn.Module) -> list[_LayerAttention]:
     count = _required(config, "num_hidden_layers")
-    names, options = get_layer_types_and_kwargs(config)
-    if config.model_type in RECURRENT_FAMILIES:
-        names = ["linear_attention"] * count
-    windows = [option.get("sliding_window") for option in options]
     layers = _layers(decoder, count) or [decoder] * count
     return [
-        _layer_attention(config, layer, name, window)
-        for layer, name, window in zip(layers, names, windows, strict=False)
+        _layer_attention(own, layer, name, window)
+        for own, layer, (name, window) in zip(
+            config.per_layer_config, layers, _kinds(config, count), strict=False
+        )
     ]
+
+
+def _kinds(config: PreTrainedConfig, count: int) -> list[tuple[str, int | None]]:
+    """Return the library's name for what each layer keeps, and the window it attends to."""
+    if config.model_type in RECURRENT_FAMILIES:
+        return [("linear_attention", None)] * count
+    kept, options = get_layer_types_and_kwargs(config)
+    own = getattr(config, "layer_types", None) or kept  # what a layer that keeps nothing attends to
+    windows = [
+        option.get("sliding_window") or _own_window(layer, name)
+        for option, name, layer in zip(options, own, config.per_layer_config, strict=False)
+    ]
+    return list(zip(kept, windows, strict=False))
+
+
+def _own_window(config: PreTrainedConfig, name: str) -> int | None:
+    return _size(config, "sliding_window") if LAYER_TYPES.get(name) is LayerType.SLIDING else None
 
 
 def _layer_attention(
@@ -177,7 +193,7 @@ def _layer_attention(
         kind=kind,
         row_elements=0 if kind is LayerType.NONE else _row_elements(config, module, name),
         pair_flops=2 * heads * (keys + values),
-        window=window if kind in WINDOWED else None,
+        window=window,
     )
 
 
@@ -224,6 +240,8 @@ def _uncounted(config: PreTrainedConfig, decoder: nn.Module) -> tuple[str, ...]:
         config.model_type in RECURRENT_FAMILIES
     ):
         notes.append("The state of recurrent layers: its bytes and the scan over it.")
+    if getattr(config, "kv_sharing_modes", None) is not None and "dummy" in names:
+        notes.append("Layers that attend to another layer's K/V are counted as reading none.")
     if "indexed_attention" in names:
         notes.append("Sparse attention is counted as if every stored token were attended to.")
     notes += [

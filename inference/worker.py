@@ -99,7 +99,7 @@ class EngineHost:
                 device=loaded.device,
                 tokenizer_files=loaded.tokenizer_files,
                 context_limit=loaded.context_limit,
-                caches=cache_options(loaded.model.config),
+                caches=cache_options(loaded.model),
             )
         )
 

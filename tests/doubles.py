@@ -88,6 +88,9 @@ class ScriptedBackend:
         del kind, max_tokens
         self._stored = 0
 
+    def check_prompts(self, lengths: Sequence[int], chunk_tokens: int | None) -> None:
+        """Accept every prompt and every chunk."""
+
     def forward(
         self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
     ) -> torch.Tensor:

@@ -173,6 +173,34 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
             "initializer_range": 0.3,
         },
     ),
+    "mamba2": (
+        "mamba2",
+        {
+            "vocab_size": VOCAB,
+            "hidden_size": 32,
+            "num_hidden_layers": 3,
+            "state_size": 8,
+            "num_heads": 8,
+            "head_dim": 8,
+            "n_groups": 1,
+            "chunk_size": 8,
+            "bos_token_id": 1,
+            "eos_token_id": None,
+            "pad_token_id": 0,
+            "initializer_range": 0.3,
+        },
+    ),
+    "bamba": (
+        "bamba",
+        _common(
+            attn_layer_indices=[1],
+            mamba_n_heads=4,
+            mamba_d_head=16,
+            mamba_n_groups=1,
+            mamba_d_state=8,
+            mamba_chunk_size=8,
+        ),
+    ),
     "lfm2": (
         "lfm2",
         _common(

@@ -118,8 +118,22 @@ SCANNING_FAMILIES: dict[str, dict[str, Any]] = {
     "mamba": RECURRENT,
     "mamba2": {**RECURRENT, "num_heads": 8, "head_dim": 8, "n_groups": 1},
 }
+# Layers that differ in head size, and some that attend to another layer's K/V; in a prefill the
+# library feeds those the last position only, so their operations are no function of T and L alone.
+SHARING_FAMILIES: dict[str, dict[str, Any]] = {
+    "gemma4_text": {
+        **WINDOWED,
+        "head_dim": 8,
+        "global_head_dim": 16,
+        "num_hidden_layers": 6,
+        "layer_types": ["sliding_attention", "full_attention"] * 3,
+        "num_kv_shared_layers": 2,
+        "hidden_size_per_layer_input": 8,
+        "vocab_size_per_layer_input": 96,
+    },
+}
 COMPUTES_ALL_LOGITS = ("mamba", "mamba2")
-FAMILIES = {**ATTENTION_FAMILIES, **SCANNING_FAMILIES}
+FAMILIES = {**ATTENTION_FAMILIES, **SCANNING_FAMILIES, **SHARING_FAMILIES}
 
 
 def family_config(family: str) -> dict[str, Any]:

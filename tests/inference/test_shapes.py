@@ -142,6 +142,15 @@ def test_a_model_without_attention_keeps_no_kv_and_says_what_is_not_counted() ->
     assert any("recurrent" in sentence for sentence in shape.uncounted)
 
 
+def test_layers_that_share_kv_store_none_and_keep_their_window() -> None:
+    shape = model_shape(family_model("gemma4_text"))
+
+    assert shape.kv_row_bytes_per_layer[-2:] == (0, 0)
+    assert shape.windows_per_layer == (6, None, 6, None, 6, None)
+    assert shape.pair_flops_per_layer == (2 * 4 * 16, 2 * 4 * 32) * 3
+    assert any("another layer's K/V" in sentence for sentence in shape.uncounted)
+
+
 def test_a_vision_tower_is_resident_but_idle_in_a_text_step() -> None:
     text = {
         key: value for key, value in family_config("gemma3_text").items() if key != "model_type"

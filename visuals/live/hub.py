@@ -48,6 +48,7 @@ from inference.records import (
     Unavailable,
 )
 from inference.text import TextCodec
+from visuals.live.replaying import Replay
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,9 @@ class LiveRun:
         token: Secret that the live route asks for.
         recorded: The finished trace of a run that was opened from a file; None for a run made here.
         early_controls: Steps, pauses and paces asked for before the engine took the run up.
+        replay: How far a recorded run that plays again has come; None for all others.
+        patience: How many grace times it may go unwatched.
+        notice: What the viewer must know while the run goes on; empty when all is well.
     """
 
     run_id: str
@@ -92,6 +96,9 @@ class LiveRun:
     last_seen_s: float = 0.0
     is_abandoned: bool = False
     early_controls: list[Control] = field(default_factory=list)
+    replay: Replay | None = None
+    patience: int = 1
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +139,9 @@ class _Registry:
 class Hub:
     """The one registry of the process."""
 
+    # Called with each run that has ended, under the lock: they must be quick.
+    on_end: list[Callable[[LiveRun], None]]
+
     def __init__(
         self,
         start_engine: Callable[[Callable[[Reply], None]], Engine] = EngineClient,
@@ -144,7 +154,13 @@ class Hub:
         self._grace_s = grace_s
         self._held = _Held()
         self._registry = _Registry()
+        self.on_end = []
         self._engine = start_engine(self.receive)
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held by whoever needs several calls to be one, such as a group that goes on."""
+        return self._lock
 
     # What pages ask
 
@@ -196,15 +212,46 @@ class Hub:
             self._forget_old()
             return run
 
+    def replay(self, trace: RunTrace, *, speed: float = 1.0, is_paused: bool = False) -> LiveRun:
+        """Play a recorded run from its beginning, and return the run that shows it."""
+        with self._lock:
+            replay = Replay(trace, self._now, speed=speed, is_paused=is_paused)
+            run = LiveRun(
+                run_id=f"replay-{secrets.token_urlsafe(6)}",
+                token=secrets.token_urlsafe(16),
+                order=None,
+                state=replay.state,
+                replay=replay,
+                last_seen_s=self._now(),
+            )
+            self._registry.runs[run.run_id] = run
+            self._forget_old()
+            return run
+
+    def change_speed(self, run: LiveRun, speed: float) -> None:
+        """Play a replayed run so many times as fast as it went; others take no notice."""
+        with self._lock:
+            if run.replay is not None:
+                run.replay.change_speed(speed)
+
     def find(self, run_id: str) -> LiveRun | None:
         """Return the run with this id, None when there is none."""
         return self._registry.runs.get(run_id)
+
+    def runs(self) -> tuple[LiveRun, ...]:
+        """Return every run in the registry."""
+        with self._lock:
+            return tuple(self._registry.runs.values())
 
     def snapshot(self, run: LiveRun) -> RunTrace | None:
         """Return the run so far; None before the engine took it up."""
         with self._lock:
             if run.recorded is not None:
                 return run.recorded
+            if run.replay is not None:
+                shown = run.replay.snapshot()
+                run.state, run.message = run.replay.state, shown.message
+                return shown
             if run.recording is None:
                 return None
             return run.recording.snapshot(run.state, run.message, run.unavailable)
@@ -212,11 +259,14 @@ class Hub:
     def status(self, run: LiveRun) -> RunStatus:
         """Return where the run stands."""
         with self._lock:
+            if run.replay is not None:
+                run.replay.advance()
+                run.state = run.replay.state
             stage = self._held.stage if run.state is RunState.LOADING else None
             waiting = self._registry.waiting
             return RunStatus(
                 state=run.state,
-                message=run.message,
+                message=run.message or run.notice,
                 stage=stage.stage if stage else "",
                 stage_ratio=stage.ratio if stage else None,
                 queue_position=waiting.index(run) + 1 if run in waiting else None,
@@ -243,7 +293,10 @@ class Hub:
         """Steer a run; one that waits remembers it, one that has ended ignores it."""
         control = Control(run_id=run.run_id, action=action, steps_per_s=steps_per_s)
         with self._lock:
-            if run is self._registry.active:
+            if run.replay is not None:
+                run.replay.control(action, steps_per_s)
+                run.state = run.replay.state
+            elif run is self._registry.active:
                 self._engine.send(control)
             elif run not in self._registry.waiting:
                 return
@@ -278,7 +331,8 @@ class Hub:
             registry = self._registry
             alive = [*registry.waiting] + ([registry.active] if registry.active else [])
             for run in alive:
-                if run.viewers == 0 and self._now() - run.last_seen_s > self._grace_s:
+                grace_s = self._grace_s * run.patience
+                if run.viewers == 0 and self._now() - run.last_seen_s > grace_s:
                     run.is_abandoned = True
                     self.control(run, Action.STOP)
 
@@ -415,14 +469,24 @@ class Hub:
         run.state, run.message = state, message
         if run.is_abandoned and state is RunState.STOPPED:
             run.state = RunState.ABANDONED
-            run.message = f"stopped because nobody had watched for {self._grace_s:.0f} s"
+            grace_s = self._grace_s * run.patience
+            run.message = f"stopped because nobody had watched for {grace_s:.0f} s"
+        for tell in self.on_end:
+            tell(run)
 
     def _forget_old(self) -> None:
         """Drop the oldest finished runs nobody watches beyond the number kept."""
         runs = self._registry.runs
-        spare = [run for run in runs.values() if run.state.is_final and run.viewers == 0]
+        spare = [run for run in runs.values() if self._is_spare(run)]
         for run in spare[: max(0, len(runs) - KEPT_RUNS)]:
             del runs[run.run_id]
+
+    def _is_spare(self, run: LiveRun) -> bool:
+        """Tell whether nothing is lost with a run; one that plays again is made anew at a press."""
+        is_idle = run.viewers == 0
+        if run.replay is not None:
+            return is_idle and self._now() - run.last_seen_s > self._grace_s
+        return is_idle and run.state.is_final
 
 
 def _wanted(run: LiveRun) -> LoadModel:

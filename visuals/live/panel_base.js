@@ -1,7 +1,7 @@
 // What the parts of the live panel share: elements, theme, and the rows of all charts.
 // Text from prompts and models only ever goes through textContent.
 
-const SVG_NONE = "\u2013";
+const NONE = "\u2013";
 const COLOURS = { prefill: "#0072B2", decode: "#D55E00", kv: "#009E73" };
 const MAX_ROWS = 800;
 
@@ -17,7 +17,7 @@ function group(number) {
 }
 
 function percentText(ratio) {
-  if (ratio === null || ratio === undefined) return SVG_NONE;
+  if (ratio === null || ratio === undefined) return NONE;
   const pct = ratio * 100;
   if (pct >= 99.95) return "100 %";
   if (pct >= 10) return pct.toFixed(1) + " %";

@@ -38,6 +38,7 @@ class HeaderPanel {
     this.boxes = new Map();
     this.figures.replaceChildren();
     this.most = 0;
+    this.prompt = null;
     this.model.textContent = this.ctx.data.label || "";
     this.notice.hidden = true;
     this.stage(null);
@@ -56,6 +57,7 @@ class HeaderPanel {
     if (this.ctx.data.label) words.unshift(this.ctx.data.label);
     this.model.textContent = words.join(" \u00b7 ");
     this.model.title = this.model.textContent;
+    this.prompt = model.requests.reduce((sum, request) => sum + request.prompt_tokens, 0);
     this.most = Math.max(0, ...model.requests.map((request) => request.max_new_tokens - 1));
     if (!this.step) this.stage(null);
   }
@@ -70,10 +72,14 @@ class HeaderPanel {
     this.chip(this.decode, isDecode, "DECODE", isDecode ? `${count}  ${this.lengths(step)}` : count);
     this.tokens.replaceChildren(
       make("span", "word", "known "),
-      make("b", null, step ? group(step.known) : SVG_NONE),
+      make("b", null, this.count(step?.known ?? this.prompt)),
       make("span", "word", " \u00b7 stored "),
-      make("b", null, step ? group(step.stored) : SVG_NONE),
+      make("b", null, this.count(step?.stored ?? (this.prompt === null ? null : 0))),
     );
+  }
+
+  count(tokens) {
+    return tokens === null ? NONE : group(tokens);
   }
 
   prefilling(total) {
@@ -133,7 +139,7 @@ class HeaderPanel {
     const rests = figure.steps ? `${figure.source}, rests on ${steps}` : "nothing to rest on yet";
     const note = figure.note ? `; ${figure.note}` : "";
     return [
-      make("p", "tip-title", `${figure.label}: ${figure.value} ${figure.value === SVG_NONE ? "" : figure.unit}`),
+      make("p", "tip-title", `${figure.label}: ${figure.value} ${figure.value === NONE ? "" : figure.unit}`),
       make("p", null, figure.explanation),
       make("p", "tip-small", rests + note),
     ];

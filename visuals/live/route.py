@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import math
 import time
 from urllib.parse import urlparse
 
@@ -23,7 +24,7 @@ from visuals.live.vega import bundle
 
 FRAME_INTERVAL_S = 0.1
 ACKNOWLEDGE_TIMEOUT_S = 60.0  # a hidden tab's timers may sleep for a minute
-KEEP_ALIVE_S = 5.0
+READINGS_INTERVAL_S = 0.5  # without a step only the utilisation moves; also finds viewers gone
 REFUSED = 1008
 
 
@@ -56,22 +57,38 @@ async def _vega(_request: Request) -> Response:
 
 async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
     """Send frames until the run is final and all of it was sent."""
-    cursor, sent, sent_s = _cursor(socket), "", 0.0
+    cursor, last = _cursor(socket), _Sent()
     while True:
         started_s = time.monotonic()
         status = hub.status(run)
         update = frame(hub.snapshot(run), status, cursor)
-        text = json.dumps(update, allow_nan=False)
-        # An unchanged frame now and then asks whether the viewer is still there.
-        if text != sent or started_s - sent_s > KEEP_ALIVE_S:
-            await socket.send_text(text)
+        is_whole = update["to"] == update["total"]
+        if last.is_worth_sending(update, started_s):
+            await socket.send_text(json.dumps(update, allow_nan=False))
             await asyncio.wait_for(socket.receive_text(), ACKNOWLEDGE_TIMEOUT_S)
-            sent, sent_s, cursor = text, started_s, int(str(update["to"]))
-        if status.state.is_final and update["to"] == update["total"]:
+            last = _Sent(update, started_s)
+            cursor = int(str(update["to"]))
+        if status.state.is_final and is_whole:
             await socket.close()
             return
-        if update["to"] == update["total"]:
+        if is_whole:
             await asyncio.sleep(max(0.0, FRAME_INTERVAL_S - (time.monotonic() - started_s)))
+
+
+class _Sent:
+    """The frame sent last and when."""
+
+    def __init__(self, update: dict[str, object] | None = None, at_s: float = -math.inf) -> None:
+        self._update = update
+        self._at_s = at_s
+
+    def is_worth_sending(self, update: dict[str, object], now_s: float) -> bool:
+        """Tell whether a viewer needs this frame: at once for a step or a state, else seldom."""
+        if self._update is None or update["from"] != update["to"]:
+            return True
+        if update["run"] != self._update["run"] or update["total"] != self._update["total"]:
+            return True
+        return now_s - self._at_s > READINGS_INTERVAL_S
 
 
 def _cursor(socket: WebSocket) -> int:

@@ -15,7 +15,7 @@ from visuals.live.hub import Hub
 from visuals.units import counted
 
 DEFAULT_EXAMPLE = 1
-PROMPT_HEIGHT = 96
+PROMPT_HEIGHT = 88
 MAX_NEW_TOKENS = 4096
 GREEDY = "greedy"
 DRAWN = "drawn at random"

@@ -205,7 +205,8 @@ def _polled_panel(hub: Hub, run: LiveRun) -> None:
     @st.fragment(run_every=None if is_final else POLL_S)
     def polled() -> None:
         hub.touch(run)
-        update = frame(hub.snapshot(run), hub.status(run), 0)
+        seen = st.session_state.get("panel", {}).get("cursor", 0)
+        update = frame(hub.snapshot(run), hub.status(run), seen)
         live_panel(run.run_id, run.token, key="panel", frame=update)
         if run.state.is_final and not is_final:
             st.rerun()
@@ -242,7 +243,7 @@ def _recorded(hub: Hub) -> None:
         "Press **Start** to make your own here."
     )
     run = hub.adopt(trace)
-    live_panel(run.run_id, run.token, key="recorded")
+    live_panel(run.run_id, run.token, key="recorded", label="recorded run")
 
 
 @cache

@@ -1,0 +1,67 @@
+"""What the library cannot do right with some families: found by trying, refused in a sentence.
+
+Every function returns why not, or an empty string. Where the library computes something else
+without a word, a refusal is the only honest answer. tests/inference/test_backend.py tries them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import PreTrainedModel
+from transformers.cache_utils import get_layer_types_and_kwargs
+
+STATES_ONLY = frozenset({"linear_attention", "conv"})
+STATEFUL = frozenset({"linear_attention", "hybrid", "hybrid_sliding"})
+# Families whose recurrent layers go on from a stored state when several tokens are fed at once.
+# Mamba, Falcon-Mamba, Jamba and RecurrentGemma begin anew without a word.
+# Source: transformers 5.24, chunks of 4 against the whole prompt, tiny random models in float64.
+CHUNKABLE = frozenset({"bamba", "falcon_h1", "mamba2", "qwen3_next"})
+
+
+def causal_obstacle(model: PreTrainedModel) -> str:
+    """Return why the model does not generate one token after another."""
+    if getattr(model.config, "is_encoder_decoder", False):
+        return "is an encoder-decoder model"
+    parts = model.get_decoder().modules()
+    if any(getattr(part, "is_causal", True) is False for part in parts):
+        return "attends to later tokens too"
+    return ""
+
+
+def chunk_obstacle(model: PreTrainedModel) -> str:
+    """Return why a prompt cannot be fed in chunks."""
+    config: Any = model.config.get_text_config(decoder=True)
+    kinds = layer_kinds(model)
+    if "indexed_attention" in kinds:
+        return "its sparse attention chooses other tokens when the prompt comes in chunks"
+    if kinds & STATEFUL and config.model_type not in CHUNKABLE:
+        return "its recurrent layers begin anew with each chunk in this version of transformers"
+    return ""
+
+
+def padding_obstacle(model: PreTrainedModel) -> str:
+    """Return why rows of unequal length cannot share a batch."""
+    if "indexed_attention" in layer_kinds(model):
+        return "its sparse attention counts padding among the tokens it chooses from"
+    return ""
+
+
+def static_obstacle(model: PreTrainedModel) -> str:
+    """Return why the model cannot have a cache whose room is reserved at the start."""
+    config: Any = model.config.get_text_config(decoder=True)
+    if layer_kinds(model) <= STATES_ONLY:
+        return "it keeps no keys and values"
+    if not getattr(model, "_can_compile_fullgraph", False):
+        return "the library does not support it for this architecture"
+    if config.model_type == "falcon" and config.alibi:
+        return "its position biases fit a growing cache only"
+    if "indexed_attention" in layer_kinds(model):
+        return "its sparse attention chooses other tokens in one"
+    return ""
+
+
+def layer_kinds(model: PreTrainedModel) -> frozenset[str]:
+    """Return the kinds of cache layer the model has, as the library names them."""
+    kinds, _ = get_layer_types_and_kwargs(model.config.get_text_config(decoder=True))
+    return frozenset(kinds)

@@ -1,0 +1,24 @@
+"""Files written in one stroke: a reader sees the old content or the whole of the new. No torch."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put new content in a file's place; its folder must exist.
+
+    Raises:
+        OSError: There is no room, or the folder may not be written; the old file stands.
+    """
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    scratch = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,98 @@
+"""Keeps every run of the hub on disk while it grows: a line a second, the run file at its end.
+
+One thread does it, so no lap and no page waits for a disk. A disk that takes no more costs one
+sentence, and the run goes on. No torch.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import cache
+
+from inference.errors import InputError
+from inference.journals import Journal
+from inference.records import RunTrace
+from inference.store import RunStore
+from visuals.live.hub import Hub, LiveRun
+
+log = logging.getLogger(__name__)
+
+INTERVAL_S = 1.0  # what a crash may cost
+
+
+class Keeper:
+    """Follows the hub's runs; each is kept once it has a step.
+
+    Attributes:
+        problem: Why the newest write failed; empty when it did not.
+    """
+
+    def __init__(self, hub: Hub, store: RunStore) -> None:
+        self.problem = ""
+        self._hub = hub
+        self._store = store
+        self._journals: dict[str, Journal] = {}
+        self._settled: set[str] = set()
+        self._wake = threading.Event()
+        hub.on_end.append(self._ended)
+
+    def keep(self, stop: threading.Event) -> None:
+        """Keep runs until told to stop, those that were cut off first; run on a thread."""
+        try:
+            self._store.recover()
+        except InputError as error:
+            self._complain(error)
+        while not stop.is_set():
+            self._wake.wait(INTERVAL_S)
+            self._wake.clear()
+            self.keep_once()
+        self.keep_once()
+        for journal in self._journals.values():
+            journal.release()
+
+    def keep_once(self) -> None:
+        """Write what the runs have gained, and the files of those that have ended."""
+        for run in self._hub.runs():
+            is_ours = run.recorded is None and run.replay is None
+            if is_ours and run.run_id not in self._settled:
+                self._keep_run(run)
+
+    def _keep_run(self, run: LiveRun) -> None:
+        is_final = run.state.is_final  # asked first: what comes later is in the next round
+        trace = self._hub.snapshot(run)
+        try:
+            if trace is not None and trace.events:
+                self._write(run.run_id, trace, is_final=is_final)
+            run.notice = ""
+        except InputError as error:
+            self._complain(error)
+            run.notice = str(error)
+        if is_final:
+            self._settled.add(run.run_id)
+
+    def _write(self, run_id: str, trace: RunTrace, *, is_final: bool) -> None:
+        if not is_final:
+            if run_id not in self._journals:
+                self._journals[run_id] = self._store.journal(run_id)
+            self._journals[run_id].append(trace)
+        else:
+            self._store.save(trace)
+            journal = self._journals.pop(run_id, None)
+            if journal is not None:
+                journal.remove()
+        self.problem = ""
+
+    def _complain(self, error: InputError) -> None:
+        if self.problem != str(error):
+            log.warning("%s", error)
+        self.problem = str(error)
+
+    def _ended(self, _run: LiveRun) -> None:
+        self._wake.set()
+
+
+@cache
+def app_store() -> RunStore:
+    """Return the process's one store."""
+    return RunStore()
