@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from inference.errors import InputError, TokenByTokenError
+from inference.errors import InputError, PromptError, TokenByTokenError
 from inference.messages import Action
 from inference.orders import RunOrder, check_order
 from inference.records import RunState
@@ -133,14 +133,17 @@ class Groups:
 
     def _submit_next(self, group: RunGroup) -> LiveRun | None:
         """Return the next run, None when the hub takes no more; the first must be taken."""
+        order = group.planned[len(group.runs)].order
         try:
-            run = self._hub.submit(group.planned[len(group.runs)].order)
+            run = self._hub.submit(order)
         except TokenByTokenError as error:
             if not group.runs:
                 raise
-            group.is_over = True
-            group.message = str(error)
-            return None
+            if not isinstance(error, PromptError):
+                group.is_over = True
+                group.message = str(error)
+                return None
+            run = _refused(order, str(error))
         run.patience = PATIENCE
         group.runs.append(run)
         return run
@@ -149,6 +152,17 @@ class Groups:
         if run.state in {RunState.ABANDONED, RunState.STOPPED}:
             group.is_over = True
             group.message = group.message or run.message or STOPPED
+
+
+def _refused(order: RunOrder, sentence: str) -> LiveRun:
+    """Return a run that the hub did not take: it failed, and those after it go on."""
+    return LiveRun(
+        run_id=secrets.token_urlsafe(6),
+        token=secrets.token_urlsafe(16),
+        order=order,
+        state=RunState.FAILED,
+        message=sentence,
+    )
 
 
 @cache
