@@ -15,6 +15,7 @@ from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live.hub import LiveRun
+from visuals.pages.live import recorded_trace
 
 pytestmark = pytest.mark.app
 
@@ -276,3 +277,16 @@ def test_the_settings_that_keep_laps_undisturbed_are_in_the_config() -> None:
     assert config["runner"]["postScriptGC"] is False
     assert config["server"]["address"] == "127.0.0.1"
     assert config["browser"]["gatherUsageStats"] is False
+
+
+def test_before_the_first_run_the_page_shows_a_recorded_one_with_machine_and_date(
+    page: AppTest,
+) -> None:
+    trace = recorded_trace()
+    assert trace is not None
+
+    [label] = [text.value for text in page.markdown if "recorded run" in text.value]
+
+    assert trace.info.device.name in label
+    assert str(trace.info.started_at.year) in label
+    assert str(panel_data(page)["run_id"]) == f"file-{trace.info.run_id}"
