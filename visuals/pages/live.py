@@ -243,7 +243,7 @@ def _recorded(hub: Hub) -> None:
         "Press **Start** to make your own here."
     )
     run = hub.adopt(trace)
-    live_panel(run.run_id, run.token, key="recorded", label="recorded run")
+    live_panel(run.run_id, run.token, key="recorded")
 
 
 @cache
