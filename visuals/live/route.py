@@ -11,6 +11,8 @@ import hmac
 import json
 import math
 import time
+from collections.abc import Sequence
+from statistics import fmean
 from urllib.parse import urlparse
 
 from starlette.requests import Request
@@ -18,11 +20,17 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from inference.records import TelemetrySample
 from visuals.live.frames import frame
 from visuals.live.hub import Hub, LiveRun
 from visuals.live.vega import bundle
 
 FRAME_INTERVAL_S = 0.1
+# Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.
+SCARCE_INTERVAL_S = 0.4
+SAMPLES_LOOKED_AT = 5
+MACHINE_IS_FULL = 0.95
+ENGINE_HAS_ENOUGH = 0.85
 ACKNOWLEDGE_TIMEOUT_S = 60.0  # a hidden tab's timers may sleep for a minute
 READINGS_INTERVAL_S = 0.5  # without a step only the utilisation moves; also finds viewers gone
 REFUSED = 1008
@@ -61,7 +69,8 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
     while True:
         started_s = time.monotonic()
         status = hub.status(run)
-        update = frame(hub.snapshot(run), status, cursor)
+        trace = hub.snapshot(run)
+        update = frame(trace, status, cursor)
         is_whole = update["to"] == update["total"]
         if last.is_worth_sending(update, started_s):
             await socket.send_text(json.dumps(update, allow_nan=False))
@@ -72,7 +81,22 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
             await socket.close()
             return
         if is_whole:
-            await asyncio.sleep(max(0.0, FRAME_INTERVAL_S - (time.monotonic() - started_s)))
+            interval_s = frame_interval_s(trace.telemetry if trace is not None else ())
+            await asyncio.sleep(max(0.0, interval_s - (time.monotonic() - started_s)))
+
+
+def frame_interval_s(samples: Sequence[TelemetrySample]) -> float:
+    """Return how long to wait between two frames, longer while the engine is short of processors.
+
+    Short means: the machine has been full lately and the engine had less than its share of it.
+    """
+    latest = samples[-SAMPLES_LOOKED_AT:]
+    machine = [sample.cpu_busy_ratio for sample in latest if sample.cpu_busy_ratio is not None]
+    engine = [s.process_cpu_ratio for s in latest if s.process_cpu_ratio is not None]
+    if len(machine) < SAMPLES_LOOKED_AT or len(engine) < SAMPLES_LOOKED_AT:
+        return FRAME_INTERVAL_S
+    is_full = fmean(machine) > MACHINE_IS_FULL
+    return SCARCE_INTERVAL_S if is_full and fmean(engine) < ENGINE_HAS_ENOUGH else FRAME_INTERVAL_S
 
 
 class _Sent:

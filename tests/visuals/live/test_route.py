@@ -13,10 +13,10 @@ from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
 from inference.messages import RunEnded
-from inference.records import RunState
+from inference.records import RunState, TelemetrySample
 from tests.builders import byte_id
 from tests.visuals.live.test_hub import HubUnderTest
-from visuals.live.route import live_routes
+from visuals.live.route import frame_interval_s, live_routes
 
 POLICY_VIOLATION = 1008
 PROMPT = "hello"
@@ -175,3 +175,28 @@ def test_the_chart_library_is_served_from_here(client: TestClient) -> None:
     assert response.status_code == 200
     assert response.headers["content-type"].startswith("text/javascript")
     assert b"vegaEmbed" in response.content
+
+
+def samples(machine: float | None, engine: float | None, count: int = 5) -> list[TelemetrySample]:
+    return [
+        TelemetrySample(at_s=0.1 * at, cpu_busy_ratio=machine, process_cpu_ratio=engine)
+        for at in range(count)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("latest", "interval_s"),
+    [
+        (samples(1.0, 0.6), 0.4),
+        (samples(1.0, 0.97), 0.1),
+        (samples(0.5, 0.4), 0.1),
+        (samples(1.0, 0.6, count=3), 0.1),
+        (samples(None, None), 0.1),
+        ([], 0.1),
+    ],
+    ids=["starved", "engine has it all", "room left", "too few", "no readings", "none"],
+)
+def test_frames_come_more_seldom_only_while_the_engine_lacks_processors(
+    latest: list[TelemetrySample], interval_s: float
+) -> None:
+    assert frame_interval_s(latest) == interval_s
