@@ -349,13 +349,14 @@ class Hub:
 
     def receive(self, reply: Reply) -> None:
         """Take one reply; called on the client's reading thread."""
+        if isinstance(reply, ModelReady):
+            self._model_is_ready(reply)
+            return
         with self._lock:
             if isinstance(reply, Stepped | Sampled | RunStarted | StateChanged | RunEnded):
                 self._receive_run(reply)
             elif isinstance(reply, Loading):
                 self._held.stage = reply.stage
-            elif isinstance(reply, ModelReady):
-                self._model_is_ready(reply)
             elif isinstance(reply, LoadFailed):
                 self._loading_failed(reply.sentence)
             elif isinstance(reply, EngineDied):
@@ -383,10 +384,17 @@ class Hub:
                 run.recording.add_sample(reply.sample)
 
     def _model_is_ready(self, reply: ModelReady) -> None:
-        codec = TextCodec.from_files(reply.tokenizer_files)
-        codec.templated("")  # the first call imports for a second; nobody waits for it here
-        self._held = _Held(ready=reply, codec=codec)
-        self._advance()
+        """Make the text codec, which takes a second or two, before anybody waits for the lock."""
+        try:
+            codec = TextCodec.from_files(reply.tokenizer_files)
+            codec.templated("")  # its first call imports the template renderer
+        except TokenByTokenError as error:
+            with self._lock:
+                self._loading_failed(str(error))
+            return
+        with self._lock:
+            self._held = _Held(ready=reply, codec=codec)
+            self._advance()
 
     def _loading_failed(self, sentence: str) -> None:
         wanted = self._held.loading
@@ -445,6 +453,8 @@ class Hub:
                 seed=order.seed,
                 is_paused=order.is_paused,
                 steps_per_s=order.steps_per_s,
+                chunk_tokens=order.chunk_tokens,
+                cache=order.cache,
             )
         )
         for control in run.early_controls:

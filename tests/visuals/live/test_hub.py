@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from inference.errors import InputError, PromptError
@@ -17,7 +19,7 @@ from inference.messages import (
     StateChanged,
     Stepped,
 )
-from inference.records import RunState
+from inference.records import RunState, TokenizerFiles
 from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info, step
 from tests.doubles import ScriptedEngine
 from visuals.live.hub import Hub, LiveRun
@@ -132,6 +134,18 @@ def test_a_model_that_does_not_load_fails_its_run_and_not_the_next(
     assert under_test.engine.commands[-1] == DEFAULT_LOAD
     under_test.engine.reply(model_ready())
     assert under_test.generates()[-1].run_id == second.run_id
+
+
+def test_a_tokenizer_that_cannot_be_read_fails_its_run_with_a_sentence(
+    under_test: HubUnderTest,
+) -> None:
+    run = under_test.hub.submit(order("a"))
+    broken = TokenizerFiles(tokenizer_json="{}")
+
+    under_test.engine.reply(dataclasses.replace(model_ready(), tokenizer_files=broken))
+
+    assert run.state is RunState.FAILED
+    assert "tokenizer cannot be read" in run.message
 
 
 def test_an_engine_that_dies_keeps_the_run_so_far_and_the_next_run_starts_anew(
