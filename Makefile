@@ -2,6 +2,7 @@
 
 BIN := .venv/bin
 PORT ?= 8501
+GPU_OUT ?= gpu-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
 BROWSER := .venv/.browser
@@ -30,7 +31,7 @@ browser: $(TEST) $(BROWSER) model
 	$(BIN)/pytest -m browser
 
 gpu: $(TEST) model
-	$(BIN)/pytest -m gpu
+	GPU_OUT=$(GPU_OUT) $(BIN)/pytest -m gpu -rs
 
 golden: $(TEST) model
 	GOLDEN=write $(BIN)/pytest -m golden

@@ -9,9 +9,13 @@ from collections.abc import AsyncGenerator
 import streamlit as st
 
 from inference.messages import LoadModel
+from visuals.live.attention_route import attention_routes
 from visuals.live.hub import app_hub
+from visuals.live.keeping import app_keeper
 from visuals.live.route import live_routes
 from visuals.live.vega import bundle
+
+KEEPING_GRACE_S = 5.0  # to write what the runs have gained
 
 
 @contextlib.asynccontextmanager
@@ -20,13 +24,19 @@ async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
     hub = app_hub()
     stop = threading.Event()
     threading.Thread(target=hub.keep_house, args=(stop,), name="hub-house", daemon=True).start()
+    keeping = threading.Thread(
+        target=app_keeper().keep, args=(stop,), name="run-keeper", daemon=True
+    )
+    keeping.start()
     threading.Thread(target=bundle, name="vega-bundle", daemon=True).start()
     hub.preload(LoadModel(model="default"))
     try:
         yield
     finally:
         stop.set()
+        keeping.join(KEEPING_GRACE_S)
         hub.close()
 
 
-app = st.App("visuals/pages/main.py", routes=live_routes(app_hub()), lifespan=engine_lifespan)
+routes = [*live_routes(app_hub()), *attention_routes(app_hub())]
+app = st.App("visuals/pages/main.py", routes=routes, lifespan=engine_lifespan)

@@ -9,26 +9,27 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
-from inference.commands import ceilings, cost, fetch, models, run
-from inference.errors import TokenByTokenError
+from inference.commands import bench, ceilings, cost, fetch, gpu, models, run
+from inference.errors import InputError, TokenByTokenError
 
-COMMANDS = (run, cost, ceilings, models, fetch)
+COMMANDS = (run, cost, ceilings, bench, gpu, models, fetch)
 BAD_INPUT = 2
 INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m inference",
         description="Run a language model step by step, measure it, and count what it must do.",
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add_parser(subparsers)
-    parsed = parser.parse_args(arguments)
     try:
+        parsed = parser.parse_args(arguments)
         return parsed.run(parsed)
     except TokenByTokenError as error:
         sys.stderr.write(f"{one_line(str(error))}\n")
@@ -40,6 +41,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has enough; keep the interpreter from flushing into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose complaint is one line, as every other complaint is."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise InputError with what is wrong and where to look."""
+        msg = f"{message}; see `{self.prog} --help`"
+        raise InputError(msg)
 
 
 def one_line(sentence: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+# From queries, counted among those of the pass, to [head, query, kv].
+Reader = Callable[[NDArray[np.int64]], Tensor]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,25 +65,54 @@ class KernelCall:
         """Query heads."""
         return self.query.shape[1]
 
-    def weights(self, slot: int, heads: Sequence[int], queries: Tensor) -> Tensor:
-        """Return [head, query, kv], the softmax over the keys of each query."""
+    def reader(self, slot: int, head: int | None) -> Reader:
+        """Return a function from queries to [head, query, kv], their softmax over the keys.
+
+        Args:
+            slot: The row.
+            head: The one head to give; None for all.
+        """
         exact = torch.float64 if self.query.dtype == torch.float64 else torch.float32
-        group = self.heads // self.key.shape[1]
-        picked = torch.as_tensor(heads, device=self.query.device)
-        query = self.query[slot][picked][:, queries].to(exact)  # [head, query, head_dim]
-        key = self.key[slot][picked // group].to(exact)  # [head, kv, head_dim]
+        kv_heads = self.key.shape[1]
+        group = self.heads // kv_heads
+        heads = slice(None) if head is None else slice(head, head + 1)
+        shared = slice(None) if head is None else slice(head // group, head // group + 1)
+        asked = self.query[slot, heads]  # [head, query, head_dim]
+        key = self.key[slot, shared].to(exact)  # [kv_head, kv, head_dim]
         scale = self.query.shape[-1] ** -0.5 if self.scale is None else self.scale
-        scores = query @ key.transpose(-1, -2) * scale
-        if self.is_causal:
-            places = torch.arange(self.kv_columns, device=scores.device)
-            scores = scores.masked_fill(places[None, :] > queries[:, None], -inf)
-        if self.mask is not None:
-            plane = self.mask[slot if self.mask.shape[0] > 1 else 0]
-            plane = plane[picked if plane.shape[0] > 1 else slice(0, 1)]
-            plane = plane[:, queries if plane.shape[1] > 1 else slice(0, 1)]
-            is_bool = plane.dtype == torch.bool
-            scores = scores.masked_fill(~plane, -inf) if is_bool else scores + plane.to(exact)
-        return scores.softmax(dim=-1)
+        mask = self._mask_of(slot, heads)
+
+        def read(queries: NDArray[np.int64]) -> Tensor:
+            places = torch.from_numpy(queries).to(asked.device)
+            kv = int(queries[-1]) + 1 if self.is_causal else self.kv_columns  # the rest is masked
+            query = asked[:, places].to(exact)
+            grouped = query.reshape(len(key), -1, query.shape[-1])  # [kv_head, group and query, ..]
+            scores = (grouped @ key[:, :kv].transpose(-1, -2)).view(len(query), len(queries), kv)
+            scores *= scale
+            if self.is_causal:
+                later = torch.arange(kv, device=scores.device) > places[:, None]
+                scores.masked_fill_(later, -inf)
+            if mask is not None:
+                plane = mask[:, places] if mask.shape[1] > 1 else mask
+                scores = _masked(scores, plane[..., :kv])
+            weights = scores.softmax(dim=-1)
+            return nn.functional.pad(weights, (0, self.kv_columns - kv))
+
+        return read
+
+    def _mask_of(self, slot: int, heads: slice) -> Tensor | None:
+        """Return [head or 1, query or 1, kv], the mask of one row; None where there is none."""
+        if self.mask is None:
+            return None
+        plane = self.mask[slot if self.mask.shape[0] > 1 else 0]
+        return plane[heads] if plane.shape[0] > 1 else plane
+
+
+def _masked(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return the scores with a mask that allows or adds put on them."""
+    if mask.dtype == torch.bool:
+        return scores.masked_fill_(~mask, -inf)
+    return scores.add_(mask.to(scores.dtype))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +159,21 @@ class SeenWeights:
         """Return the same: here each head has a plane of its own."""
         return self
 
-    def weights(self, slot: int, heads: Sequence[int], queries: Tensor) -> Tensor:
-        """Return [head, query, kv] as the model formed them."""
-        picked = torch.as_tensor(heads, device=self.all_weights.device)
-        chosen = self.all_weights[slot][picked][:, queries, : self.kv_columns]
-        return chosen if chosen.dtype == torch.float64 else chosen.float()
+    def reader(self, slot: int, head: int | None) -> Reader:
+        """Return a function from queries to [head, query, kv], as the model formed them.
+
+        Args:
+            slot: The row.
+            head: The one head to give; None for all.
+        """
+        heads = slice(None) if head is None else slice(head, head + 1)
+        formed = self.all_weights[slot, heads, :, : self.kv_columns]
+
+        def read(queries: NDArray[np.int64]) -> Tensor:
+            weights = formed[:, torch.from_numpy(queries).to(formed.device)]
+            return weights if weights.dtype == torch.float64 else weights.float()
+
+        return read
 
 
 Seen = KernelCall | SeenWeights

@@ -16,13 +16,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from inference.attention_calls import Seen
+from inference.attention_calls import Reader, Seen
 from inference.records import AttentionChoice, AttentionMap
 
-MAX_BYTES = 2**20  # of one map's weights
+MAX_BYTES = 2**20  # of one map
+CELL_BYTES = MAX_BYTES // 16 * 15  # of its weights; the rest is for the first token's columns
 MAX_CELLS = 256  # along an axis, of a map with several queries
 MAX_EXACT_KV = 8192  # keys of one query's row that are never binned
-WORK_WEIGHTS = 2**23  # weights formed at a time: 32 MiB in float32
+WORK_WEIGHTS = 2**21  # weights formed at a time: 8 MiB in float32
 
 # [plane, query cell, kv cell]; the same of the first token alone, and of its cell without it.
 Cells = tuple[Tensor, Tensor, Tensor]
@@ -94,14 +95,14 @@ def attention_map(choice: AttentionChoice, seen: Seen, span: Span) -> AttentionM
     start = span.position(int(kv_columns[0]))
     rows = _Rows(
         call=call,
-        slot=span.slot,
-        heads=heads,
+        read=call.reader(span.slot, choice.head),
+        heads=len(heads),
         is_mean=not planes,
         queries=query_columns - (span.columns - span.fed_columns),
         keys=kv_columns - first_column,
     )
     cells, first, rest = rows.reduced(query_bin, kv_bin)
-    dtype = np.float32 if cells.numel() * 4 <= MAX_BYTES else np.float16
+    dtype = np.float32 if cells.numel() * 4 <= CELL_BYTES else np.float16
     not_numbers = int(cells.isnan().sum())
     return AttentionMap(
         choice=choice,
@@ -116,16 +117,16 @@ def attention_map(choice: AttentionChoice, seen: Seen, span: Span) -> AttentionM
         weights=_frozen(cells, dtype),
         first_token=_frozen(first, dtype) if start == 0 else None,
         rest_of_first_cell=_frozen(rest, dtype) if start == 0 else None,
-        reason=f"{not_numbers:,} weights are not numbers (NaN)" if not_numbers else "",
+        reason=_nan_sentence(not_numbers) if not_numbers else "",
     )
 
 
 def bins(planes: int, query_tokens: int, kv_tokens: int) -> tuple[int, int]:
     """Return how many queries and keys a cell stands for, so that a map stays within its bytes."""
     if query_tokens == 1:
-        exact = min(MAX_EXACT_KV, MAX_BYTES // (2 * planes))
+        exact = min(MAX_EXACT_KV, CELL_BYTES // (2 * planes))
         return 1, -(-kv_tokens // exact)
-    side = min(MAX_CELLS, isqrt(MAX_BYTES // (2 * planes)))
+    side = min(MAX_CELLS, isqrt(CELL_BYTES // (2 * planes)))
     return -(-query_tokens // side), -(-kv_tokens // side)
 
 
@@ -134,33 +135,42 @@ class _Rows:
     """The rows of weights that one map is made of."""
 
     call: Seen
-    slot: int
-    heads: tuple[int, ...]
+    read: Reader
+    heads: int
     is_mean: bool
     queries: NDArray[np.int64]
     keys: NDArray[np.int64]
 
     def reduced(self, query_bin: int, kv_bin: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return [plane, query cell, kv cell] and what AttentionMap keeps of the first token."""
-        at_once = max(1, WORK_WEIGHTS // (len(self.heads) * self.call.kv_columns))
+        at_once = max(1, WORK_WEIGHTS // (self.heads * self.call.kv_columns))
         block = max(1, at_once // query_bin) * query_bin
-        found: list[Cells] = []
+        whole = self._room(query_bin, kv_bin)
         for start in range(0, len(self.queries), block):
             queries = self.queries[start : start + block]
             pieces = [
                 self._cells(queries[place : place + at_once], min(query_bin, at_once), kv_bin)
                 for place in range(0, len(queries), at_once)
             ]
-            found.append(pieces[0] if len(pieces) == 1 else _largest(pieces))
-        cells, first, rest = (torch.cat(part, dim=1) for part in zip(*found, strict=True))
-        return cells, first, rest
+            part = pieces[0] if len(pieces) == 1 else _largest(pieces)
+            # Copied into place: small results kept between large ones would cut up the heap.
+            for target, cells in zip(whole, part, strict=True):
+                target[:, start // query_bin :][:, : cells.shape[1]] = cells
+        return whole
+
+    def _room(self, query_bin: int, kv_bin: int) -> Cells:
+        """Return room for the cells of all queries."""
+        planes = 1 if self.is_mean else self.heads
+        count = -(-len(self.queries) // query_bin)
+        width = -(-len(self.keys) // kv_bin)
+        cells = torch.empty((planes, count, width), device=self.call.device)
+        return cells, cells.new_empty((planes, count)), cells.new_empty((planes, count))
 
     def _cells(self, queries: NDArray[np.int64], query_bin: int, kv_bin: int) -> Cells:
         """Return the cells of a few queries, formed at once."""
-        device = self.call.device
-        weights = self.call.weights(self.slot, self.heads, torch.from_numpy(queries).to(device))
+        weights = self.read(queries)
         if len(self.keys) < self.call.kv_columns:
-            weights = weights[:, :, torch.from_numpy(self.keys).to(device)]
+            weights = weights[:, :, torch.from_numpy(self.keys).to(weights.device)]
         if self.is_mean:
             weights = weights.mean(dim=0, keepdim=True)
         rest = weights[:, :, 1:kv_bin]
@@ -189,6 +199,10 @@ def _largest(pieces: Sequence[Cells]) -> Cells:
         torch.cat(part, dim=1).amax(dim=1, keepdim=True) for part in zip(*pieces, strict=True)
     )
     return cells, first, rest
+
+
+def _nan_sentence(cells: int) -> str:
+    return f"{cells:,} cells hold weights that are not numbers (NaN)"
 
 
 def _frozen(weights: Tensor, dtype: type[np.float16 | np.float32]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ the newest token of every row.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -17,6 +17,7 @@ from transformers import Cache, PreTrainedModel
 from inference.attention import Probe
 from inference.attention_cells import Span
 from inference.caches import build_cache, cache_state, tokens_seen
+from inference.cuda_graphs import PreparedStep, StepStore
 from inference.errors import BackendError, InputError, OutOfMemoryError, UnsupportedModelError
 from inference.family_limits import (
     STATES_ONLY,
@@ -25,7 +26,13 @@ from inference.family_limits import (
     layer_kinds,
     padding_obstacle,
 )
-from inference.records import AttentionChoice, AttentionMap, CacheKind, CacheState
+from inference.records import (
+    AttentionChoice,
+    AttentionMap,
+    CacheKind,
+    CacheState,
+    DecodeMode,
+)
 
 # transformers 5.24 calls the argument `cache`; 5.17 calls it `past_key_values` and swallows an
 # unknown `cache` without a word, so the name is read off the model's own signature.
@@ -35,7 +42,26 @@ MODEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, Attri
 
 
 class Backend(Protocol):
-    """What the engine needs of a model."""
+    """What the engine needs of a model.
+
+    Attributes:
+        decode: How the latest forward pass was handed over to the device.
+    """
+
+    decode: DecodeMode
+
+    def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
+        """Get ready, before a run, to hand its decode steps over this way.
+
+        Args:
+            mode: Used in all runs from here on, where it can be; others are eager.
+            rows: Rows of the batch.
+            columns: Most tokens that each row will hold, padding included.
+
+        Returns:
+            Why it cannot be used and steps will be eager; an empty string when it can.
+        """
+        ...
 
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
         """Forget everything stored and get ready for another batch.
@@ -91,9 +117,17 @@ class Backend(Protocol):
 
 
 class TorchBackend:
-    """Runs a transformers causal language model with a cache of its own."""
+    """Runs a transformers causal language model with a cache of its own.
+
+    Attributes:
+        decode: How the latest forward pass was handed over to the device.
+        is_watched: Tells whether somebody looks into the model's modules, so that each step has to
+            run through them.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
+        self.decode = DecodeMode.EAGER
+        self.is_watched: Callable[[], bool] = lambda: False
         obstacle = causal_obstacle(model)
         if obstacle:
             msg = f"{type(model).__name__} {obstacle}; choose a model that generates text one token"
@@ -114,8 +148,23 @@ class TorchBackend:
         self._cache: Cache | None = None
         self._attended: torch.Tensor | None = None  # [row, kv], True for real; None when all are
         self._rows = self._columns = self._fed_columns = self._passes = 0
+        self._max_tokens: int | None = None
         self._probe = Probe(model)
+        self._steps = StepStore(model, self._cache_argument)
+        self._prepared: PreparedStep | None = None
 
+    def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
+        """Get ready, before a run, to hand its decode steps over this way; return why not."""
+        self._cache = self._prepared = None  # the old tensors go before the new ones come
+        if mode is DecodeMode.EAGER:
+            return ""
+        made = self._steps.prepare(mode, rows, columns)
+        if isinstance(made, str):
+            return made
+        self._prepared = made
+        return ""
+
+    @torch.inference_mode()
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
         """Forget everything stored and get ready for another batch.
 
@@ -124,7 +173,12 @@ class TorchBackend:
         """
         self._probe.forget()
         self._cache = None  # the old tensors go before the new ones come
-        self._cache = build_cache(self._model, kind, max_tokens)
+        ready = self._prepared
+        if ready is not None and kind is CacheKind.STATIC and ready.has_room(max_tokens):
+            self._cache = ready.begin()
+        else:
+            self._cache = build_cache(self._model, kind, max_tokens)
+        self._max_tokens = max_tokens
         self._attended = None
         self._rows = self._columns = self._fed_columns = self._passes = 0
 
@@ -155,9 +209,10 @@ class TorchBackend:
             OutOfMemoryError: The device has too little memory for the step.
         """
         fed = torch.tensor(ids, device=self._model.device)  # [row, query]
+        self._fit_rows(len(ids))
         arguments = self._arguments(fed, lengths)
         try:
-            output = self._model(input_ids=fed, **arguments)
+            logits = self._logits(fed, arguments)
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise OutOfMemoryError(_memory_sentence(fed)) from error
         except MODEL_ERRORS as error:
@@ -170,7 +225,7 @@ class TorchBackend:
         self._columns += fed.shape[1]
         self._passes += 1
         self._check_growth()
-        return output.logits[:, -1, :]
+        return logits
 
     def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
         """Return what the cache holds, read off its own tensors."""
@@ -201,6 +256,28 @@ class TorchBackend:
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
         """Return the prompt's maps for the present choice, one a forward; of one query exactly."""
         return self._probe.recall(query)
+
+    def _logits(self, fed: torch.Tensor, arguments: dict[str, Any]) -> torch.Tensor:
+        """Return [row, vocab] of the last column, by the prepared step where it can be used."""
+        ready = self._prepared
+        if ready is not None and self._is_repeatable(fed, ready):
+            self.decode = ready.bucket.mode
+            return ready.step(fed, arguments)
+        self.decode = DecodeMode.EAGER
+        return self._model(input_ids=fed, **arguments).logits[:, -1, :]
+
+    def _is_repeatable(self, fed: torch.Tensor, ready: PreparedStep) -> bool:
+        """Tell whether this is a decode step on the prepared cache that nobody looks into."""
+        is_step = self._columns > 0 and fed.shape[1] == 1 and self._cache is ready.cache
+        return is_step and self._probe.choice is None and not self.is_watched()
+
+    def _fit_rows(self, rows: int) -> None:
+        """Take another cache for a batch of another size than the one prepared for."""
+        ready = self._prepared
+        if self._columns or ready is None or self._cache is not ready.cache:
+            return
+        if rows != ready.bucket.rows:
+            self._cache = build_cache(self._model, CacheKind.STATIC, self._max_tokens)
 
     def _held(self) -> Cache:
         if self._cache is None:

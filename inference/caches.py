@@ -17,7 +17,9 @@ from transformers import (
     QuantizedCache,
     StaticCache,
 )
+from transformers.cache_utils import StaticLayer
 
+from inference.cache_room import reserved_bytes
 from inference.errors import InputError
 from inference.family_limits import static_obstacle
 from inference.records import CacheKind, CacheOption, CacheState
@@ -83,7 +85,7 @@ class LayerBytes:
     Attributes:
         tokens: Rows of K/V held for the longest row.
         used: Bytes of the K/V of real tokens, scales of quantised ones included.
-        allocated: Bytes of all K/V tensors.
+        allocated: Bytes of all K/V tensors, with the room behind those that grow in blocks.
         state: Bytes of states, which no token adds to.
     """
 
@@ -102,6 +104,7 @@ class LayerBytes:
             self.used += token_bytes * sum(min(tokens, columns) for tokens in row_tokens)
             self.used += scale_bytes
             self.allocated += stored.nbytes + scale_bytes
+        self.allocated += reserved_bytes(layer)
         self.state = sum(
             tensor.nbytes for name in STATE_TENSORS for tensor in _tensors(layer, name)
         )
@@ -122,6 +125,23 @@ def tokens_seen(layer: object) -> int | None:
     if not any(_tensors(layer, name) for name in TOKEN_TENSORS):
         return None
     return int(getattr(layer, "get_seq_length")())  # noqa: B009  layers share no typed base
+
+
+def is_counted_on_device(cache: Cache) -> bool:
+    """Tell whether each layer keeps the whole context and counts its columns on the device only."""
+    return all(
+        type(layer) is StaticLayer
+        and isinstance(getattr(layer, "cumulative_length", None), torch.Tensor)
+        for layer in cache.layers
+    )
+
+
+def set_columns(cache: Cache, columns: int) -> None:
+    """Go on behind so many columns of a cache that is counted on the device."""
+    for layer in cache.layers:
+        counter: object = getattr(layer, "cumulative_length", None)
+        if isinstance(counter, torch.Tensor):
+            counter.fill_(columns)
 
 
 def _tensors(layer: object, name: str) -> list[torch.Tensor]:

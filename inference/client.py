@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import multiprocessing
 import threading
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from inference.messages import Command, EngineDied, Reply, Shutdown
+
+log = logging.getLogger(__name__)
 
 SHUTDOWN_GRACE_S = 3.0
 
@@ -78,6 +81,13 @@ class EngineClient:
         ).start()
         return ours
 
+    def _hand_on(self, reply: Reply) -> None:
+        """Pass one reply to the app; a fault there must not end the thread all runs hang on."""
+        try:
+            self._on_reply(reply)
+        except Exception:
+            log.exception("a reply of the engine could not be taken in: %s", type(reply).__name__)
+
     def _read(self, process: BaseProcess, connection: Connection) -> None:
         """Hand on every reply until the engine is gone, then say so unless it was closed."""
         while True:
@@ -85,11 +95,11 @@ class EngineClient:
                 reply: Reply = connection.recv()
             except (EOFError, OSError):
                 break
-            self._on_reply(reply)
+            self._hand_on(reply)
         process.join()
         with self._lock:
             was_closed = self._process is not process
             if not was_closed:
                 self._process = self._connection = None
         if not was_closed:
-            self._on_reply(EngineDied(exit_code=process.exitcode))
+            self._hand_on(EngineDied(exit_code=process.exitcode))

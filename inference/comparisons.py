@@ -12,7 +12,7 @@ from statistics import median
 from string import ascii_uppercase
 
 from inference.metrics import latency_summary
-from inference.records import Finish, LatencySummary, Request, RunTrace
+from inference.records import ONE_BATCH, BatchPlan, Finish, LatencySummary, Request, RunTrace
 
 HEAD_CHARACTERS = 60
 
@@ -220,11 +220,18 @@ def _settings(sample: Sample) -> tuple[tuple[str, str], ...]:
         ("device", info.device.name),
         ("attention", info.attention),
         ("cache", info.cache.value),
+        ("decode", info.decode.value),
+        ("kernels", info.kernels),
         ("prompt fed", f"{info.chunk_tokens} a step" if info.chunk_tokens else "at once"),
         ("next token", "greedy" if sampling.is_greedy else drawn),
         ("most new tokens", str(request.max_new_tokens)),
-        ("run", f"in a batch of {rows}{place}" if rows > 1 else "alone"),
+        ("run", f"in a batch of {rows}{place}{_plan(info.plan)}" if rows > 1 else "alone"),
     )
+
+
+def _plan(plan: BatchPlan) -> str:
+    slots = f", {plan.slots} at a time" if plan.slots is not None else ""
+    return "" if plan == ONE_BATCH else f", {plan.policy.value}{slots}"
 
 
 def _title(key: tuple[tuple[str, str], ...], keys: Sequence[tuple[tuple[str, str], ...]]) -> str:
@@ -234,7 +241,8 @@ def _title(key: tuple[tuple[str, str], ...], keys: Sequence[tuple[tuple[str, str
         is_shared = len({other[place] for other in keys}) == 1
         if name == "prompt ids" or (is_shared and not (name == "prompt" and len(keys) == 1)):
             continue
-        parts.append(_head(value) if name in {"prompt", "next token", "run"} else f"{name} {value}")
+        is_plain = name in {"prompt", "next token", "run"}
+        parts.append(_head(value if is_plain else f"{name} {value}"))
     return ", ".join(parts) or _head(key[0][1])
 
 

@@ -18,6 +18,7 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+        scratch.chmod(0o644)  # mkstemp makes it for its owner alone
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)

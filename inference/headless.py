@@ -5,28 +5,40 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 
-from inference.backend import TorchBackend
-from inference.engine import Engine, GenerationLimits
+from inference.devices import gpu_id
+from inference.engine import PLAIN, Engine, GenerationLimits, GenerationOptions
 from inference.errors import BackendError, OutOfMemoryError
+from inference.free_memory import check_memory
 from inference.loading import LoadedModel
 from inference.messages import Generate
 from inference.recording import Recording
-from inference.records import Request, RunState, RunTrace, StepEvent
+from inference.records import Ceilings, Request, RunState, RunTrace, StepEvent
+from inference.row_backend import TorchRowBackend
+from inference.run_info import run_info
 from inference.telemetry import Telemetry
 from inference.text import TextCodec
 from inference.timing import clock_for
-from inference.worker import run_info
 
 
 class HeadlessRunner:
     """Runs requests on one loaded model, one batch after another."""
 
-    def __init__(self, loaded: LoadedModel, codec: TextCodec) -> None:
+    def __init__(
+        self, loaded: LoadedModel, codec: TextCodec, ceilings: Ceilings | None = None
+    ) -> None:
+        """Hold a model.
+
+        Args:
+            loaded: The model.
+            codec: Its tokenizer.
+            ceilings: The device's roofs for its dtype, for the runs to carry; None when unknown.
+        """
+        self._roofs = ceilings
         self._loaded = loaded
         self._codec = codec
         self._clock = clock_for(loaded.model.device)
         limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)
-        self._engine = Engine(TorchBackend(loaded.model), self._clock, limits)
+        self._engine = Engine(TorchRowBackend(loaded.model), self._clock, limits)
 
     def run(
         self,
@@ -34,20 +46,34 @@ class HeadlessRunner:
         *,
         seed: int,
         on_event: Callable[[StepEvent], None],
+        options: GenerationOptions = PLAIN,
     ) -> RunTrace:
         """Run the requests as one batch.
 
         A run that fails or is interrupted is returned as far as it came, with its state and reason.
         """
         batch = tuple(requests)
-        command = Generate(run_id=secrets.token_urlsafe(6), requests=batch, seed=seed)
+        command = Generate(
+            run_id=secrets.token_urlsafe(6),
+            requests=batch,
+            seed=seed,
+            chunk_tokens=options.chunk_tokens,
+            cache=options.cache,
+            plan=options.plan,
+        )
+        prepared = self._engine.prepare(batch, options)
+        info = run_info(self._loaded, self._clock, command, prepared, self._roofs)
         zero_s = self._clock.now_s()
-        recording = Recording(run_info(self._loaded, self._clock, command), batch, self._codec)
-        telemetry = Telemetry(self._clock, recording.add_sample)
+        recording = Recording(info, batch, self._codec)
+        telemetry = Telemetry(
+            self._clock, recording.add_sample, gpu=gpu_id(self._loaded.model.device)
+        )
         state, message = RunState.DONE, ""
         telemetry.start(zero_s)
         try:
-            for event in self._engine.generate(batch, seed=seed, zero_s=zero_s):
+            check_memory(self._loaded, batch, options.plan)
+            steps = self._engine.generate(batch, seed=seed, zero_s=zero_s, options=prepared[0])
+            for event in steps:
                 recording.add(event)
                 on_event(event)
         except KeyboardInterrupt:

@@ -23,9 +23,11 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, Pre
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
-from inference.devices import choose_device, describe_device
+from inference.devices import SPREAD, choice_note, choose_device, describe_device
 from inference.errors import FetchError, OutOfMemoryError, UnsupportedModelError
+from inference.kernels import SWITCHED_OFF, install
 from inference.model_files import ModelFiles, locate
+from inference.placement import Layout, free_gpu_bytes, placement, placing, spread_note
 from inference.records import Device, LoadStage, ModelShape, TokenizerFiles
 from inference.shapes import model_shape
 from inference.tokenizer_files import read_tokenizer
@@ -41,6 +43,7 @@ BROKEN_FILES = (
     struct.error,
     pickle.UnpicklingError,
 )
+SENSELESS_SIZES = (ArithmeticError, TypeError, AttributeError, AssertionError, IndexError)
 ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 
 
@@ -52,6 +55,9 @@ class LoadedModel:
         attention: The attention implementation the model resolved to.
         eos_ids: Tokens that end a generation.
         context_limit: Tokens the model takes at most; None where it names no limit.
+        device_note: What it runs on and why, as a sentence or two.
+        kernels: What small steps are computed with, and why not with kernels of our own where they
+            are not.
     """
 
     model: PreTrainedModel
@@ -62,10 +68,17 @@ class LoadedModel:
     attention: str
     eos_ids: frozenset[int]
     context_limit: int | None
+    device_note: str = ""
+    kernels: str = ""
 
 
 def load_model(
-    model: str, *, dtype: str = "auto", device: str = "auto", on_stage: OnStage
+    model: str,
+    *,
+    dtype: str = "auto",
+    device: str = "auto",
+    on_stage: OnStage,
+    is_plain: bool = False,
 ) -> LoadedModel:
     """Return the model, on its device and ready to run.
 
@@ -74,6 +87,7 @@ def load_model(
         dtype: See ``choose_device``.
         device: See ``choose_device``.
         on_stage: Told what is happening and how far it is.
+        is_plain: Use the library's own code only and no kernels of ours.
 
     Raises:
         InputError: There is no such device or dtype.
@@ -89,7 +103,13 @@ def load_model(
     tokenizer = read_tokenizer(files)
     if place.type == "cpu":
         check_room(files, config, torch_dtype)
-    network = _read_weights(files, config, (place, torch_dtype), on_stage)
+    needed_bytes = weight_bytes_in(files, config, torch_dtype)
+    free = free_gpu_bytes(device, place)
+    is_spread = device == SPREAD
+    layout = placement(files.model_id, needed_bytes, place, free, is_spread=is_spread)
+    network = _read_weights(files, config, (layout, torch_dtype), on_stage)
+    on_stage(LoadStage(stage="preparing the kernels"))
+    kernels = SWITCHED_OFF if is_plain else install(network).text
     on_stage(LoadStage(stage="model loaded", ratio=1.0))
     return LoadedModel(
         model=network,
@@ -100,6 +120,8 @@ def load_model(
         attention=attention_of(network),
         eos_ids=eos_ids_of(network),
         context_limit=context_limit_of(network.config),
+        device_note=choice_note((device, dtype), place, torch_dtype) + spread_note(network),
+        kernels=kernels,
     )
 
 
@@ -113,7 +135,7 @@ def read_config(files: ModelFiles) -> PreTrainedConfig:
         config = AutoConfig.from_pretrained(
             files.folder, local_files_only=True, trust_remote_code=False, **files.gguf_argument
         )
-    except BROKEN_FILES as error:
+    except Exception as error:  # each config class checks its values in its own way
         if "trust_remote_code" in str(error):
             msg = f"{files.model_id} needs code from its own repository, which is never run here; "
             msg += "choose a model of an architecture built into transformers"
@@ -143,14 +165,19 @@ def check_causal(config: PreTrainedConfig, model_id: str) -> None:
 
 def check_room(files: ModelFiles, config: PreTrainedConfig, dtype: torch.dtype) -> None:
     """Raise OutOfMemoryError when the weights cannot fit; Linux would end the process instead."""
-    stored = str(config.dtype or torch.float32).removeprefix("torch.")
-    needed_bytes = files.weight_bytes * dtype.itemsize // ITEM_BYTES.get(stored, dtype.itemsize)
+    needed_bytes = weight_bytes_in(files, config, dtype)
     free_bytes = psutil.virtual_memory().available
     if needed_bytes > free_bytes:
         msg = f"{files.model_id} needs {needed_bytes / 2**30:.1f} GiB and "
         msg += f"{free_bytes / 2**30:.1f} GiB are free; close other programs, or choose a smaller "
         msg += "dtype or model"
         raise OutOfMemoryError(msg)
+
+
+def weight_bytes_in(files: ModelFiles, config: PreTrainedConfig, dtype: torch.dtype) -> int:
+    """Return about how much the weights take in this dtype."""
+    stored = str(config.dtype or torch.float32).removeprefix("torch.")
+    return files.weight_bytes * dtype.itemsize // ITEM_BYTES.get(stored, dtype.itemsize)
 
 
 def attention_of(network: PreTrainedModel) -> str:
@@ -177,17 +204,17 @@ def context_limit_of(config: PreTrainedConfig) -> int | None:
 def _read_weights(
     files: ModelFiles,
     config: PreTrainedConfig,
-    target: tuple[torch.device, torch.dtype],
+    target: tuple[Layout, torch.dtype],
     on_stage: OnStage,
 ) -> PreTrainedModel:
-    place, dtype = target
+    layout, dtype = target
     on_stage(LoadStage(stage="reading weights"))
     with plain_errors(files), _reported(on_stage):
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             files.folder,
             config=copy.deepcopy(config),  # from_pretrained writes into the one it is given
             dtype=dtype,
-            device_map=None if place.type == "cpu" else {"": place},
+            **placing(layout),
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
@@ -198,6 +225,8 @@ def _read_weights(
         if missing:
             reason = f"{len(missing)} tensors are missing, {missing[0]} first"
             raise FetchError(_damaged(files, reason))
+        if isinstance(layout, torch.device) and network.device != layout:
+            network = network.to(layout)
         return network.eval().requires_grad_(False)  # noqa: FBT003  torch's own signature
 
 
@@ -218,6 +247,10 @@ def plain_errors(files: ModelFiles) -> Generator[None]:
         raise FetchError(_damaged(files, first_line(error))) from error
     except BROKEN_FILES as error:
         raise FetchError(_damaged(files, first_line(error))) from error
+    except SENSELESS_SIZES as error:
+        msg = f"the config of {files.model_id} has sizes no model can have: {first_line(error)}; "
+        msg += "choose another model, or fetch this one again"
+        raise UnsupportedModelError(msg) from error
 
 
 @contextmanager

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from inference.batch_records import BatchSweep
 from inference.records import (
+    ONE_BATCH,
     AttentionChoice,
     AttentionMap,
+    BatchPlan,
     CacheKind,
     CacheOption,
+    DecodeMode,
+    DecodeOption,
     Device,
+    DeviceOption,
     LoadStage,
     ModelShape,
     Request,
@@ -21,15 +27,21 @@ from inference.records import (
     TokenizerFiles,
     Unavailable,
 )
+from inference.roofline_records import MeasuredCeilings, TokenSweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadModel:
-    """Load this model and drop the one held before."""
+    """Load this model and drop the one held before.
+
+    Attributes:
+        is_plain: Use the library's own code only and no kernels of ours.
+    """
 
     model: str
     dtype: str = "auto"
     device: str = "auto"
+    is_plain: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +54,10 @@ class Generate:
         chunk_tokens: Feed the prompt in chunks of so many tokens; None for all at once.
         cache: How keys and values are stored.
         look: What to look at from the first step on; None for nothing.
+        split_every: Time linear operations and attention apart in the prefill and in every so many
+            decode steps; None for never.
+        plan: How several requests share the device.
+        decode: How decode steps are to be handed over; where that cannot be, they are eager.
     """
 
     run_id: str
@@ -52,6 +68,9 @@ class Generate:
     chunk_tokens: int | None = None
     cache: CacheKind = CacheKind.DYNAMIC
     look: AttentionChoice | None = None
+    split_every: int | None = None
+    plan: BatchPlan = ONE_BATCH
+    decode: DecodeMode = DecodeMode.EAGER
 
 
 class Action(StrEnum):
@@ -88,11 +107,49 @@ class LookAt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSteps:
+    """Time linear operations and attention apart in every so many of the run's next decode steps.
+
+    Attributes:
+        every: None to stop timing them.
+    """
+
+    run_id: str
+    every: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureCeilings:
+    """Measure the device's two roofs for the dtype of the model held; sent while no run is on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepTokens:
+    """Time steps of the model held that feed so many tokens each; sent while no run is on."""
+
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepBatches:
+    """Time decode steps of the model held by batch and context; sent while no run is on."""
+
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopMeasuring:
+    """End the measurement that is on; without one it asks for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shutdown:
     """End the engine process."""
 
 
-Command = LoadModel | Generate | Control | LookAt | Shutdown
+Measure = MeasureCeilings | SweepTokens | SweepBatches
+Command = LoadModel | Generate | Control | LookAt | SplitSteps | Measure | StopMeasuring | Shutdown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +161,14 @@ class Loading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReady:
-    """A model is loaded; ``request`` is the command that asked for it."""
+    """A model is loaded; ``request`` is the command that asked for it.
+
+    Attributes:
+        ceilings: The roofs kept for its device and dtype; None when none were measured yet.
+        decodes: Every way to hand decode steps over, with the reason where it cannot be had.
+        devices: What a model can be loaded on, the preferred one first.
+        device_note: What was chosen to run on and why.
+    """
 
     request: LoadModel
     model_id: str
@@ -113,6 +177,10 @@ class ModelReady:
     tokenizer_files: TokenizerFiles
     context_limit: int | None
     caches: tuple[CacheOption, ...] = ()
+    ceilings: MeasuredCeilings | None = None
+    decodes: tuple[DecodeOption, ...] = ()
+    devices: tuple[DeviceOption, ...] = ()
+    device_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,6 +255,34 @@ class RunEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """How far a measurement is.
+
+    Attributes:
+        batches: The sweep over batches so far; None for other measurements.
+    """
+
+    stage: LoadStage
+    batches: BatchSweep | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureEnded:
+    """A measurement is over; without a result ``sentence`` says why.
+
+    Attributes:
+        batches: The sweep over batches, as far as it came.
+        is_kept: False when the result could not be written for later.
+    """
+
+    ceilings: MeasuredCeilings | None = None
+    sweep: TokenSweep | None = None
+    batches: BatchSweep | None = None
+    sentence: str = ""
+    is_kept: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineDied:
     """The engine process ended without being asked to."""
 
@@ -204,5 +300,7 @@ Reply = (
     | Sampled
     | StateChanged
     | RunEnded
+    | Measuring
+    | MeasureEnded
     | EngineDied
 )

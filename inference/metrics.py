@@ -1,26 +1,28 @@
 """A run's trace to its latency and throughput figures.
 
-All figures are sums of laps, so neither drawing nor pausing nor pacing is in them. Every request of
-a run is taken to have arrived when the run began: its wait for a slot is the laps before its first.
+All figures are on the run's own time, laps and the idle waits between them, so neither drawing nor
+pausing nor pacing is in them. A request arrives at a moment of that time; its wait for a slot is
+what passes until its first step begins.
 Cheap enough to be called for a growing run several times a second. No torch, no clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from math import fsum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inference.errors import InputError
-from inference.records import LatencySummary, Phase, RunTrace, StepEvent
+from inference.records import Goodput, LatencySummary, Phase, Request, RunTrace, StepEvent
 
 
 def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     """Return the latency figures of one request, of the tokens it has so far.
 
-    - TTFT: the laps up to the first token, a wait for a slot included.
+    - TTFT: from its arrival to the end of the lap of the first token, the wait for a slot included.
     - ITL: for each later token, the laps since the one before it in the same sequence, whatever
       those laps did: another row's prefill in between counts.
     - E2E: TTFT + all ITLs.
@@ -35,15 +37,16 @@ def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     Source:
         The definitions of TTFT, ITL and TPOT in vLLM's serving benchmark (n - 1 intervals).
     """
-    if all(request.request_id != request_id for request in trace.requests):
+    wanted = [request for request in trace.requests if request.request_id == request_id]
+    if not wanted:
         msg = f"the run has no request {request_id!r}"
         raise InputError(msg)
-    return _summaries(trace.events, (request_id,))[0]
+    return _summaries(trace.events, wanted)[0]
 
 
 def latency_summaries(trace: RunTrace) -> tuple[LatencySummary, ...]:
     """Return the figures of :func:`latency_summary` for every request, in the run's order."""
-    return _summaries(trace.events, tuple(request.request_id for request in trace.requests))
+    return _summaries(trace.events, trace.requests)
 
 
 def batch_tokens_per_s(trace: RunTrace) -> float | None:
@@ -51,6 +54,35 @@ def batch_tokens_per_s(trace: RunTrace) -> float | None:
     steps = [e for e in trace.events if e.phase is Phase.DECODE and not e.observed]
     tokens = sum(row.token_id is not None for step in steps for row in step.rows)
     return _ratio(tokens, fsum(step.duration_s for step in steps))
+
+
+def run_seconds(events: Iterable[StepEvent]) -> float:
+    """Return the run's own time so far: its laps and the idle waits before them."""
+    return fsum(event.duration_s + event.waited_s for event in events)
+
+
+def goodput(trace: RunTrace, *, ttft_s: float, tpot_s: float) -> Goodput:
+    """Return how many finished requests kept both limits, and how many of those a second.
+
+    A request of one token has no TPOT and needs to keep the first limit only.
+
+    Args:
+        trace: The run.
+        ttft_s: Longest TTFT that is good, the wait for a slot included.
+        tpot_s: Longest mean ITL that is good.
+
+    Source:
+        Goodput of vLLM's serving benchmark: requests that meet all their limits, per second.
+    """
+    done = {row.request_id for event in trace.events for row in event.rows if row.finish}
+    summaries = [one for one in latency_summaries(trace) if one.request_id in done]
+    good = tuple(
+        one.request_id
+        for one in summaries
+        if one.ttft_s is not None and one.ttft_s <= ttft_s and (one.tpot_s or 0.0) <= tpot_s
+    )
+    seconds = run_seconds(trace.events)
+    return Goodput(good=good, finished=len(summaries), requests_per_s=_ratio(len(good), seconds))
 
 
 def percentile(values: Collection[float], share: float) -> float | None:
@@ -67,50 +99,81 @@ def percentile(values: Collection[float], share: float) -> float | None:
 
 
 def _summaries(
-    events: Sequence[StepEvent], request_ids: Sequence[str]
+    events: Sequence[StepEvent], requests: Sequence[Request]
 ) -> tuple[LatencySummary, ...]:
     """Return one summary per request, in one pass over the events."""
-    token_steps = _token_steps(events, request_ids)
-    laps_s = np.fromiter((event.duration_s for event in events), dtype=np.float64)
-    is_observed = np.fromiter((event.observed for event in events), dtype=np.bool_)
-    is_cold = np.fromiter((event.cold for event in events), dtype=np.bool_)
-    return tuple(
-        _summary(request_id, steps, laps_s, is_observed, is_cold)
-        for request_id, steps in token_steps.items()
-    )
+    spans = _Spans(events)
+    steps = _row_steps(events, [request.request_id for request in requests])
+    return tuple(_summary(request, steps[request.request_id], spans) for request in requests)
 
 
-def _token_steps(events: Iterable[StepEvent], request_ids: Iterable[str]) -> dict[str, list[int]]:
-    """Return, for each request, the positions of the events that selected its tokens."""
-    steps: dict[str, list[int]] = {request_id: [] for request_id in request_ids}
+class _Spans:
+    """What a request's figures need of every event, one place an event.
+
+    Attributes:
+        began_s: When the step began, on the run's own time.
+        ended_s: When it ended.
+        is_prefill: It fed prompt tokens, of whichever row.
+    """
+
+    def __init__(self, events: Sequence[StepEvent]) -> None:
+        self.laps_s = np.fromiter((event.duration_s for event in events), dtype=np.float64)
+        self.is_observed = np.fromiter((event.observed for event in events), dtype=np.bool_)
+        self.is_cold = np.fromiter((event.cold for event in events), dtype=np.bool_)
+        prefills = (event.phase is Phase.PREFILL for event in events)
+        self.is_prefill = np.fromiter(prefills, dtype=np.bool_)
+        waited_s = np.fromiter((event.waited_s for event in events), dtype=np.float64)
+        self.ended_s: NDArray[np.float64] = np.cumsum(self.laps_s + waited_s)
+        self.began_s = self.ended_s - self.laps_s
+
+
+@dataclass(slots=True)
+class _RowSteps:
+    """Where one request is found among the events.
+
+    Attributes:
+        first: The event that fed it first; None before that.
+        tokens: The events that selected its tokens.
+    """
+
+    first: int | None = None
+    tokens: list[int] = field(default_factory=list)
+
+
+def _row_steps(events: Iterable[StepEvent], request_ids: Iterable[str]) -> dict[str, _RowSteps]:
+    """Return where each request is found."""
+    steps = {request_id: _RowSteps() for request_id in request_ids}
     for position, event in enumerate(events):
         for row in event.rows:
-            if row.token_id is not None and row.request_id in steps:
-                steps[row.request_id].append(position)
+            found = steps.get(row.request_id)
+            if found is None:
+                continue
+            if found.first is None:
+                found.first = position
+            if row.token_id is not None:
+                found.tokens.append(position)
     return steps
 
 
-def _summary(
-    request_id: str,
-    steps: list[int],
-    laps_s: NDArray[np.float64],
-    is_observed: NDArray[np.bool_],
-    is_cold: NDArray[np.bool_],
-) -> LatencySummary:
-    """Return one request's figures; ``steps`` are the events of its tokens, the rest per event."""
+def _summary(request: Request, found: _RowSteps, spans: _Spans) -> LatencySummary:
+    """Return one request's figures."""
+    wait_s = None if found.first is None else float(spans.began_s[found.first]) - request.arrival_s
+    steps = found.tokens
     if not steps:
-        return _nothing_yet(request_id)
+        return _nothing_yet(request.request_id, wait_s)
     end = steps[-1] + 1
     starts = [0, *(step + 1 for step in steps[:-1])]  # of the span of laps behind each token
-    first, *itl_s = np.add.reduceat(laps_s[:end], starts).tolist()
-    has_observed = np.logical_or.reduceat(is_observed[:end], starts)[1:]
+    first_s = float(spans.ended_s[steps[0]]) - request.arrival_s
+    itl_s = np.add.reduceat(spans.laps_s[:end], starts)[1:].tolist()
+    has_observed = np.logical_or.reduceat(spans.is_observed[:end], starts)[1:]
+    has_prefill = np.logical_or.reduceat(spans.is_prefill[:end], starts)[1:]
     counted_s = [itl for itl, skip in zip(itl_s, has_observed, strict=True) if not skip]
-    e2e_s = fsum((first, *itl_s))
+    e2e_s = fsum((first_s, *itl_s))
     tpot_s = fsum(counted_s) / len(counted_s) if counted_s else None
     return LatencySummary(
-        request_id=request_id,
+        request_id=request.request_id,
         output_tokens=len(steps),
-        ttft_s=first,
+        ttft_s=first_s,
         itl_s=tuple(itl_s),
         itl_p50_s=percentile(counted_s, 0.50),
         itl_p95_s=percentile(counted_s, 0.95),
@@ -118,12 +181,14 @@ def _summary(
         e2e_s=e2e_s,
         sequence_tokens_per_s=_ratio(1, tpot_s),
         e2e_tokens_per_s=_ratio(len(steps), e2e_s),
-        is_cold=bool(is_cold[:end].any()),
-        excluded_steps=int(is_observed[steps[0] + 1 : end].sum()),
+        is_cold=bool(spans.is_cold[:end].any()),
+        excluded_steps=int(spans.is_observed[steps[0] + 1 : end].sum()),
+        wait_s=wait_s,
+        interrupted=tuple(np.flatnonzero(has_prefill).tolist()),
     )
 
 
-def _nothing_yet(request_id: str) -> LatencySummary:
+def _nothing_yet(request_id: str, wait_s: float | None) -> LatencySummary:
     """Return the figures of a request without a token: all unknown."""
     return LatencySummary(
         request_id=request_id,
@@ -138,6 +203,7 @@ def _nothing_yet(request_id: str) -> LatencySummary:
         e2e_tokens_per_s=None,
         is_cold=False,
         excluded_steps=0,
+        wait_s=wait_s,
     )
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from inference.catalog import DEFAULT_MODEL, DEFAULT_NAMES, catalog_entry
 from inference.errors import ModelNotFoundError
-from inference.fetching import fetch_default
-from inference.hub import fetch_from_hub, is_hub_id
 from inference.records import LoadStage
 
 OnStage = Callable[[LoadStage], None]
@@ -63,12 +61,17 @@ def locate(model: str, on_stage: OnStage) -> ModelFiles:
         FetchError: It cannot be fetched.
     """
     if model in DEFAULT_NAMES:
+        # A machine that is given its model as a folder needs nothing to fetch with.
+        from inference.fetching import fetch_default  # noqa: PLC0415  see above
+
         return ModelFiles(model_id=DEFAULT_MODEL.id, folder=fetch_default(on_stage))
     path = Path(model).expanduser()
     if path.suffix.lower() == ".gguf":
         return _gguf_file(path)
     if _is_folder(path):
         return _model_folder(path)
+    from inference.hub import fetch_from_hub, is_hub_id  # noqa: PLC0415  as above
+
     if not is_hub_id(model):
         msg = f"there is no model {model!r}; give default, a hub id such as owner/name, a model "
         msg += "folder, or a .gguf file"

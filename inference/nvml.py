@@ -7,6 +7,7 @@ thread at a time. No torch.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,11 +25,13 @@ class Counter:
         readings: The TelemetrySample fields it answers.
         read: Called with pynvml and a device handle; returns one value per reading.
         every: Asked in one of this many samples.
+        missing: Why a reading that was answered may have no value.
     """
 
     readings: tuple[str, ...]
     read: Callable[[ModuleType, Any], tuple[Reading, ...]]
     every: int = 1
+    missing: str = "the NVIDIA driver gives no valid value"
 
 
 def _busy(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
@@ -60,6 +63,12 @@ def _pcie(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401
         nvml.nvmlDeviceGetPcieThroughput(device, way) * 1e3  # NVML reports KB/s
         for way in (nvml.NVML_PCIE_UTIL_TX_BYTES, nvml.NVML_PCIE_UTIL_RX_BYTES)
     )
+
+
+def _others(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
+    programs = {one.pid for one in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
+    # In a container the driver may count programs by other numbers, or hide them all.
+    return (len(programs) - 1 if os.getpid() in programs else None,)
 
 
 def _throttle(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
@@ -118,6 +127,12 @@ COUNTERS = (
     ),
     Counter(readings=("throttle_reasons",), read=_throttle),
     Counter(readings=("pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s"), read=_pcie, every=10),
+    Counter(
+        readings=("other_programs",),
+        read=_others,
+        every=10,
+        missing="the NVIDIA driver does not list this program, as in a container",
+    ),
 )
 GPU_READINGS = tuple(reading for counter in COUNTERS for reading in counter.readings)
 
@@ -229,7 +244,7 @@ class GpuCounters:
             return {}
         for reading, value in values.items():
             if value is None:
-                self.reasons[reading] = "the NVIDIA driver gives no valid value"
+                self.reasons[reading] = counter.missing
             else:
                 self.reasons.pop(reading, None)
         return values

@@ -10,7 +10,7 @@ Source:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 
 from inference.records import RunTrace, StepEvent, TelemetrySample
@@ -75,14 +75,12 @@ def _steps(trace: RunTrace) -> Iterator[dict[str, object]]:
                 "context_tokens": row.context_tokens,
                 "token_id": row.token_id,
                 "token": token,
-                "finish": row.finish,
+                "finish": None if row.finish is None else row.finish.value,
             }
             yield _span(event, track[row.request_id], token or event.phase.value, told)
 
 
-def _span(
-    event: StepEvent, track: int, name: str, told: dict[str, object | None]
-) -> dict[str, object]:
+def _span(event: StepEvent, track: int, name: str, told: Mapping[str, object]) -> dict[str, object]:
     return {
         "ph": "X",
         "pid": PROCESS,

@@ -71,9 +71,7 @@ class Recording:
             return
         first = next(iter(self._attention.values()), seen)
         if first.choice != seen.choice:
-            self._attention.clear()
-            self._attention_bytes = 0
-            self.exact_row = None
+            self.forget_attention()
         before = self._attention.pop(seen.step_index, None)
         self._attention[seen.step_index] = seen
         self._attention_bytes += seen.nbytes - (before.nbytes if before is not None else 0)
@@ -83,6 +81,12 @@ class Recording:
             if oldest == seen.step_index:
                 return
             self._attention_bytes -= self._attention.pop(oldest).nbytes
+
+    def forget_attention(self) -> None:
+        """Drop all maps, to make room for those of later runs."""
+        self._attention.clear()
+        self._attention_bytes = 0
+        self.exact_row = None
 
     def attention(self) -> tuple[AttentionMap, ...]:
         """Return the maps kept, in the order of their steps; all are of one choice."""

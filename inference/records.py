@@ -81,6 +81,28 @@ class CacheKind(StrEnum):
     QUANTISED = "quantised"  # grows, in 8-bit floats
 
 
+class DecodeMode(StrEnum):
+    """How a decode step is handed to the device."""
+
+    EAGER = "eager"  # operation by operation
+    GRAPH = "graph"  # recorded once, replayed as one launch
+    COMPILED = "compiled"  # by torch.compile, on CUDA recorded as well
+
+
+class Policy(StrEnum):
+    """When a slot of a batch takes the next request."""
+
+    STATIC = "static"  # when all rows of the batch are done
+    CONTINUOUS = "continuous"  # as soon as its own row is done
+
+
+class Padding(StrEnum):
+    """On which side prompts of one batch are filled up to the longest of them."""
+
+    LEFT = "left"
+    RIGHT = "right"
+
+
 class MatrixRole(StrEnum):
     """How often a weight matrix is used in one step."""
 
@@ -88,6 +110,14 @@ class MatrixRole(StrEnum):
     EXPERT = "expert"  # only the tokens routed to it
     HEAD = "head"  # only the positions whose logits are computed
     EMBEDDING = "embedding"  # rows are gathered, nothing is multiplied
+
+
+class Part(StrEnum):
+    """Which operations of a step something stands for."""
+
+    STEP = "step"
+    LINEAR = "linear"
+    ATTENTION = "attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +207,24 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """How several requests share the device.
+
+    Attributes:
+        slots: Rows that may run together; None for one a request.
+        padding: Where a static batch is filled up in its prefill; afterwards every row ends in the
+            last column.
+    """
+
+    policy: Policy = Policy.STATIC
+    slots: int | None = None
+    padding: Padding = Padding.LEFT
+
+
+ONE_BATCH = BatchPlan()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunInfo:
     """What a run was made with, kept beside its figures wherever they go.
 
@@ -187,6 +235,13 @@ class RunInfo:
         versions: Pairs of package name and version.
         cache: How keys and values were stored.
         chunk_tokens: Tokens of the prompt fed in one step at most; None when all were at once.
+        plan: How several requests shared the device.
+        ceilings: The device's two roofs for this dtype, measured there; None when they were not.
+        decode: How decode steps were handed over; those that were looked into were eager.
+        decode_note: Why another way was used than the one asked for; empty when none was.
+        device_note: What was chosen to run on and why, in a sentence; empty when not known.
+        kernels: What small steps were computed with, and why not with kernels of our own where they
+            were not; empty when not known.
     """
 
     run_id: str
@@ -200,6 +255,12 @@ class RunInfo:
     versions: tuple[tuple[str, str], ...]
     cache: CacheKind = CacheKind.DYNAMIC
     chunk_tokens: int | None = None
+    plan: BatchPlan = ONE_BATCH
+    ceilings: Ceilings | None = None
+    decode: DecodeMode = DecodeMode.EAGER
+    decode_note: str = ""
+    device_note: str = ""
+    kernels: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,13 +279,18 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What one user asked for: ``prompt_ids`` are exactly what the model is fed."""
+    """What one user asked for: ``prompt_ids`` are exactly what the model is fed.
+
+    Attributes:
+        arrival_s: When it came in, on the run's own time: laps and idle waits from its beginning.
+    """
 
     request_id: str
     prompt_text: str
     prompt_ids: tuple[int, ...]
     max_new_tokens: int
     sampling: Sampling
+    arrival_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,6 +375,27 @@ class CacheOption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DecodeOption:
+    """A way to hand decode steps over, and why the model held cannot; empty when it can."""
+
+    mode: DecodeMode
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceOption:
+    """A device that a model can be loaded on.
+
+    Attributes:
+        name: As ``LoadModel.device`` takes it.
+        label: What people call it.
+    """
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionChoice:
     """What to look at in every step.
 
@@ -381,6 +468,14 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartTime:
+    """How long the operations of one part of a step took, measured inside its lap."""
+
+    part: Part
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepEvent:
     """One forward pass and the sampling after it.
 
@@ -392,6 +487,11 @@ class StepEvent:
         cold: True when first-call costs may be inside: the first run after a model was loaded.
         look_s: Host time spent on a picture of the step's attention, after its lap and in none;
             None when nothing was looked at.
+        parts: Time in linear operations and in attention, in the steps where they were timed.
+        waited_s: Idle wait before the step, while no request was there to be served.
+        host_s: Host time from the start of the lap until all its work was handed to the device;
+            None where an operation has finished when its call returns, as on a CPU.
+        decode: How this decode step was handed over; None in prefill, and where it is not known.
     """
 
     index: int
@@ -403,6 +503,10 @@ class StepEvent:
     observed: bool
     cold: bool
     look_s: float | None = None
+    parts: tuple[PartTime, ...] = ()
+    waited_s: float = 0.0
+    host_s: float | None = None
+    decode: DecodeMode | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError where a chart would lie."""
@@ -440,6 +544,7 @@ class TelemetrySample:
         throttle_reasons: What holds the GPU's clocks down, in words; empty when nothing does.
         pcie_tx_bytes_per_s: Sent by the GPU, over 20 ms; read once in a while, None in between.
         pcie_rx_bytes_per_s: Received by the GPU, likewise.
+        other_programs: Programs beside this one that compute on the GPU; read likewise.
     """
 
     at_s: float
@@ -458,6 +563,7 @@ class TelemetrySample:
     throttle_reasons: tuple[str, ...] | None = None
     pcie_tx_bytes_per_s: float | None = None
     pcie_rx_bytes_per_s: float | None = None
+    other_programs: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -596,6 +702,8 @@ class LatencySummary:
         e2e_tokens_per_s: Output tokens / E2E.
         is_cold: True when a lap in it may hold first-call costs.
         excluded_steps: Steps left out of the ITL figures because they were observed.
+        wait_s: Part of TTFT before its first step: the wait for a slot; None before that step.
+        interrupted: Which of ``itl_s`` (0 for the first) hold another row's prefill.
     """
 
     request_id: str
@@ -610,6 +718,23 @@ class LatencySummary:
     e2e_tokens_per_s: float | None
     is_cold: bool
     excluded_steps: int
+    wait_s: float | None = None
+    interrupted: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goodput:
+    """How many requests kept the limits a user set.
+
+    Attributes:
+        good: Their ids.
+        finished: Requests that have their last token.
+        requests_per_s: Good ones per second of the run's own time; None before the first step.
+    """
+
+    good: tuple[str, ...]
+    finished: int
+    requests_per_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,18 @@ from inference.records import Sampling
 # Below this, dividing float32 logits may overflow and the draw is greedy anyway.
 # Source: float32 ends at 3.4e38; a logit of 1e4 divided by 1e-6 is 1e10.
 MIN_TEMPERATURE = 1e-6
+MAX_SEED = 2**31 - 1  # what the page offers; torch would take more
+
+
+def check_seed(seed: int) -> None:
+    """Pass when a random generator can start from it.
+
+    Raises:
+        InputError: It is negative or too large.
+    """
+    if not 0 <= seed <= MAX_SEED:
+        msg = f"seed is {seed}; give a whole number from 0 to {MAX_SEED:,}"
+        raise InputError(msg)
 
 
 def check_sampling(sampling: Sampling) -> None:

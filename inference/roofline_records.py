@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 
-from inference.records import Ceilings, Device, Source, StepCost
+from inference.records import Ceilings, Device, Part, Source, StepCost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,14 +120,6 @@ class Bound(StrEnum):
     OVERHEAD = "overhead"
 
 
-class Part(StrEnum):
-    """Which operations of a step a roofline point stands for."""
-
-    STEP = "step"
-    LINEAR = "linear"
-    ATTENTION = "attention"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RooflinePoint:
     """One step, or one part of it, against the roofs.
@@ -217,3 +209,57 @@ class WhatIf:
     compute_bound_prompt_tokens: int | None
     compute_bound_batch: int | None
     kv_overtakes_batch: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLap:
+    """Laps of one step that feeds so many tokens of one sequence to an empty cache.
+
+    Attributes:
+        repeats: Laps behind the three figures.
+    """
+
+    tokens: int
+    best_s: float
+    median_s: float
+    worst_s: float
+    repeats: int
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens fed a second in the best lap."""
+        return self.tokens / self.best_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSweep:
+    """How the lap of a step grows with the tokens fed in it, measured on the model held.
+
+    Attributes:
+        points: By growing number of tokens, the first of one token.
+        measured_at: UTC.
+    """
+
+    model_id: str
+    device: Device
+    measured_at: datetime
+    points: tuple[TokenLap, ...]
+
+    @property
+    def floor_s(self) -> float:
+        """The lap of a step of one token: all weights are read for it."""
+        return self.points[0].best_s
+
+    @property
+    def most_tokens_per_s(self) -> float:
+        """The highest rate reached at any number of tokens."""
+        return max(point.tokens_per_s for point in self.points)
+
+    @property
+    def turn_tokens(self) -> float:
+        """Tokens at which the floor meets the highest rate: below, more tokens cost no more time.
+
+        Source:
+            The same construction as the ridge of a roofline: where two straight lines meet.
+        """
+        return self.floor_s * self.most_tokens_per_s

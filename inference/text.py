@@ -8,7 +8,7 @@ decoded from the bytes of all of them together.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -91,9 +91,26 @@ class TextCodec:
         Raises:
             PromptError: The model's template refuses it.
         """
+        return self._rendered((("user", prompt),))
+
+    def encode_turns(self, turns: Sequence[tuple[str, str]], *, is_raw: bool) -> tuple[int, ...]:
+        """Return the ids of a conversation, given as pairs of role and content.
+
+        Raises:
+            PromptError: The template refuses it, or it holds no text.
+        """
+        if is_raw or not self.has_chat_template:
+            return self.encode("\n\n".join(content for _, content in turns), is_raw=True)
+        for _, content in turns:
+            check_prompt(content, is_raw=True)
+        encoding = self._tokenizer.encode(self._rendered(turns), add_special_tokens=False)
+        return tuple(encoding.ids)
+
+    def _rendered(self, turns: Sequence[tuple[str, str]]) -> str:
+        """Return the turns as the model's template writes them, ready for its answer."""
         template = self._files.chat_template
         if template is None:
-            return prompt
+            return "\n\n".join(content for _, content in turns)
         # Half a second to import, so only where a template is applied.
         from transformers.utils.chat_template_utils import (  # noqa: PLC0415
             render_jinja_template,
@@ -102,7 +119,7 @@ class TextCodec:
         names: dict[str, Any] = dict(self._files.special_tokens)
         try:
             rendered, _ = render_jinja_template(
-                conversations=[[{"role": "user", "content": prompt}]],
+                conversations=[[{"role": role, "content": content} for role, content in turns]],
                 chat_template=template,
                 add_generation_prompt=True,
                 **names,

@@ -20,13 +20,9 @@ class StepClock(Protocol):
 
     Attributes:
         name: How laps are timed, as written in ``RunInfo.clock``: ``host`` or ``cuda_events``.
-        host_lap_s: Host time of the latest lap: from its start until the host had handed over all
-            its work, before waiting for the device. Shorter than the lap: the host ran ahead.
-            About equal: the device waited for the host, or the host for the device inside the lap.
     """
 
     name: str
-    host_lap_s: float
 
     def now_s(self) -> float:
         """Return host monotonic time; only differences mean something."""
@@ -34,6 +30,15 @@ class StepClock(Protocol):
 
     def start_lap(self) -> None:
         """Begin a lap."""
+        ...
+
+    def handed_over(self) -> float | None:
+        """Say that all the lap's work is handed over; return the host's time since its start.
+
+        Much shorter than the lap: the host ran ahead of the device. About as long: the device
+        waited for the host, or the host for the device on the way. None where there is no such
+        difference, since an operation has finished when its call returns.
+        """
         ...
 
     def end_lap(self) -> float:
@@ -66,7 +71,6 @@ class HostClock:
 
     Attributes:
         name: ``host``.
-        host_lap_s: See :class:`StepClock`.
     """
 
     def __init__(
@@ -75,7 +79,6 @@ class HostClock:
         read: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.name = "host"
-        self.host_lap_s = 0.0
         self._synchronize = synchronize
         self._read = read
         self._started_s: float | None = None
@@ -89,13 +92,19 @@ class HostClock:
         self._synchronize()
         self._started_s = self._read()
 
+    def handed_over(self) -> float | None:
+        """Return the host's time since the lap's start; None where nothing runs on behind it."""
+        started_s = started(self._started_s)
+        if self._synchronize is finish_nothing:
+            return None
+        return max(0.0, self._read() - started_s)
+
     def end_lap(self) -> float:
         """Wait until the device has finished; return the lap in seconds."""
         started_s = started(self._started_s)
         self._started_s = None
-        self.host_lap_s = max(0.0, self._read() - started_s)
         self._synchronize()
-        return max(self.host_lap_s, self._read() - started_s)
+        return max(0.0, self._read() - started_s)
 
 
 class CudaClock:
@@ -103,7 +112,6 @@ class CudaClock:
 
     Attributes:
         name: ``cuda_events``.
-        host_lap_s: See :class:`StepClock`.
     """
 
     def __init__(
@@ -113,7 +121,6 @@ class CudaClock:
         read: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.name = "cuda_events"
-        self.host_lap_s = 0.0
         self._start = start
         self._end = end
         self._read = read
@@ -128,12 +135,15 @@ class CudaClock:
         self._start.record()
         self._started_s = self._read()
 
+    def handed_over(self) -> float | None:
+        """Return the host's time since the lap's start."""
+        return max(0.0, self._read() - started(self._started_s))
+
     def end_lap(self) -> float:
         """Wait until the device has passed the end of the lap; return the lap in seconds."""
-        started_s = started(self._started_s)
+        started(self._started_s)
         self._started_s = None
         self._end.record()
-        self.host_lap_s = max(0.0, self._read() - started_s)
         self._end.synchronize()
         return max(0.0, self._start.elapsed_time(self._end) / 1e3)  # torch reports milliseconds
 
@@ -173,3 +183,48 @@ def clock_for(device: torch.device) -> StepClock:
     if device.type == "mps":
         return HostClock(torch.mps.synchronize)
     return HostClock()
+
+
+def sleep(seconds: float) -> bool:
+    """Wait so long and return True: nobody ends a wait that nobody watches."""
+    time.sleep(seconds)
+    return True
+
+
+class HostMarks:
+    """Marks by host time: right where an operation has finished when its call returns."""
+
+    def __init__(self, read: Callable[[], float] = time.perf_counter) -> None:
+        self._read = read
+
+    def mark(self) -> float:
+        """Return this moment."""
+        return self._read()
+
+    def seconds(self, start: float, end: float) -> float:
+        """Return the time between two marks."""
+        return end - start
+
+
+class DeviceMarks:
+    """Marks in a device's stream; read them once the device has passed the last one."""
+
+    def __init__(self, make: Callable[[], DeviceEvent]) -> None:
+        self._make = make
+
+    def mark(self) -> DeviceEvent:
+        """Return a mark behind the work handed over so far."""
+        event = self._make()
+        event.record()
+        return event
+
+    def seconds(self, start: DeviceEvent, end: DeviceEvent) -> float:
+        """Return the device's time between two marks, waits for the host included."""
+        return start.elapsed_time(end) / 1e3  # torch reports milliseconds
+
+
+def marks_for(device: torch.device) -> HostMarks | DeviceMarks | None:
+    """Return what times parts of a lap truly on ``device``; None where nothing does."""
+    if device.type == "cuda":
+        return DeviceMarks(lambda: CurrentStreamEvent(device))
+    return HostMarks() if device.type == "cpu" else None

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, RootModel, ValidationError
 from pydantic.dataclasses import dataclass
 
 from inference.errors import InputError, RunFileError
-from inference.records import SCHEMA_VERSION, RowStep, RunTrace
+from inference.records import SCHEMA_VERSION, Phase, RowStep, RunTrace
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 # Records are plain dataclasses without settings of their own, so these hold for all inside.
@@ -214,7 +214,8 @@ def _complaint(error: ValidationError) -> str:
 
 def _check_consistent(run: RunTrace, place: int) -> None:
     """Raise RunFileError where parts of a run contradict each other."""
-    for problem in (_request_problem(run), _event_problem(run)):
+    for check in (_request_problem, _event_problem, _growth_problem):
+        problem = check(run)
         if problem is not None:
             msg = f"the run file is damaged: run {place + 1}, {problem}; save the run again"
             raise RunFileError(msg)
@@ -222,6 +223,8 @@ def _check_consistent(run: RunTrace, place: int) -> None:
 
 def _request_problem(run: RunTrace) -> str | None:
     ids = [request.request_id for request in run.requests]
+    if not ids:
+        return "requests: none"
     if len(set(ids)) != len(ids):
         return "requests: two have the same request_id"
     known = set(ids)
@@ -245,6 +248,25 @@ def _event_problem(run: RunTrace) -> str | None:
             return f"events[{place}].rows: a token id or a context beyond all reason"
         if event.cache.allocated_bytes > MAX_BYTES:
             return f"events[{place}].cache.allocated_bytes: more than any machine has"
+    return None
+
+
+def _growth_problem(run: RunTrace) -> str | None:
+    """Return where a sequence's steps do not follow from one another."""
+    stored = {request.request_id: 0 for request in run.requests}
+    selected: dict[str, list[int]] = {request_id: [] for request_id in stored}
+    for place, event in enumerate(run.events):
+        for row in event.rows:
+            if stored[row.request_id] == 0 and event.phase is not Phase.PREFILL:
+                return f"events[{place}]: a decode step before any prefill of {row.request_id}"
+            stored[row.request_id] += row.query_tokens
+            if row.context_tokens != stored[row.request_id]:
+                return f"events[{place}].rows: context_tokens does not follow from what was fed"
+            if row.token_id is not None:
+                selected[row.request_id].append(row.token_id)
+    for output in run.outputs:
+        if list(output.token_ids) != selected[output.request_id]:
+            return f"outputs: the tokens of {output.request_id} are not those its steps selected"
     return None
 
 

@@ -17,6 +17,7 @@ from inference.messages import (
     LookAt,
     Reply,
     Shutdown,
+    SplitSteps,
     StateChanged,
 )
 from inference.records import RunState
@@ -48,7 +49,7 @@ class Turn:
         command: Generate,
         clock: StepClock,
         report: Callable[[Reply], None],
-        look: Callable[[LookAt], None] | None = None,
+        look: Callable[[LookAt | SplitSteps], None] | None = None,
     ) -> None:
         self.is_shutdown = False
         self._look = look
@@ -78,6 +79,24 @@ class Turn:
         self._last_start_s = self._clock.now_s()
         return not self._is_stopped
 
+    def idle(self, seconds: float) -> bool:
+        """Wait while no request is there; False when the run is to stop.
+
+        The step behind the wait was granted, so a pause that comes meanwhile holds the next one.
+        """
+        until_s = self._clock.now_s() + seconds
+        while not self._is_stopped:
+            left_s = until_s - self._clock.now_s()
+            if left_s <= 0 or not self._connection.poll(left_s):
+                return True
+            self._take()
+        return False
+
+    @property
+    def is_stopped(self) -> bool:
+        """True once the run is to end."""
+        return self._is_stopped
+
     def release(self) -> None:
         """Let the generator run to its end without waiting; it has nothing more to feed."""
         self._is_paused, self._steps_per_s = False, None
@@ -99,7 +118,7 @@ class Turn:
             command = Shutdown()
         if isinstance(command, Shutdown):
             self._is_stopped = self.is_shutdown = True
-        elif isinstance(command, LookAt):
+        elif isinstance(command, LookAt | SplitSteps):
             if self._look is not None:
                 self._look(command)
         elif isinstance(command, Control) and command.run_id == self._run_id:

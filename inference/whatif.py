@@ -135,15 +135,15 @@ def _is_compute(shape: ModelShape, ceilings: Ceilings, rows: list[tuple[int, int
 def _is_compute_batch(
     shape: ModelShape, ceilings: Ceilings, batch: int, context_tokens: int
 ) -> bool:
-    return bound_of(_decode_cost(shape, batch, context_tokens), ceilings) is Bound.COMPUTE
+    return bound_of(decode_cost(shape, batch, context_tokens), ceilings) is Bound.COMPUTE
 
 
 def _kv_reaches_weights(shape: ModelShape, batch: int, context_tokens: int) -> bool:
-    cost = _decode_cost(shape, batch, context_tokens)
+    cost = decode_cost(shape, batch, context_tokens)
     return cost.kv_read_bytes >= cost.weight_bytes
 
 
-def _decode_cost(shape: ModelShape, batch: int, context_tokens: int) -> StepCost:
+def decode_cost(shape: ModelShape, batch: int, context_tokens: int) -> StepCost:
     """Return the cost of equal rows without listing them: K/V and attention go with the batch."""
     one = step_cost(shape, [(1, context_tokens)])
     linear = step_cost(shape, [(batch, batch)], logit_rows=batch)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import importlib.metadata
 import signal
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 
-from inference.backend import TorchBackend
 from inference.caches import cache_options
+from inference.ceilings_store import saved_ceilings
+from inference.devices import device_options, gpu_id
 from inference.engine import Engine, GenerationLimits, GenerationOptions
 from inference.errors import InputError, TokenByTokenError
+from inference.free_memory import check_memory
 from inference.loading import LoadedModel, load_model
+from inference.measuring import Surveyor, place_of
 from inference.messages import (
     Attended,
     Command,
@@ -28,19 +29,33 @@ from inference.messages import (
     LoadModel,
     LookAt,
     LookRefused,
+    MeasureCeilings,
     ModelReady,
     RunEnded,
     RunStarted,
     Sampled,
     Shutdown,
+    SplitSteps,
     Stepped,
+    SweepBatches,
+    SweepTokens,
 )
-from inference.records import RunInfo, RunState, StepEvent
+from inference.part_times import PartMeter
+from inference.recorders import decode_options
+from inference.records import Ceilings, DecodeMode, LoadStage, Policy, RunState, StepEvent
+from inference.row_backend import TorchRowBackend
+from inference.run_info import run_info
 from inference.telemetry import Telemetry
-from inference.timing import StepClock, clock_for
+from inference.timing import StepClock, clock_for, marks_for
 from inference.turns import Outbox, Turn
 
-VERSIONED = ("torch", "transformers")
+PREPARING = {
+    DecodeMode.GRAPH: "recording the decode step",
+    DecodeMode.COMPILED: "compiling the decode step, which takes minutes the first time",
+}
+NO_LOOK = (
+    "rows come and go in a continuous batch, so their attention is not kept; use the static policy"
+)
 
 
 def serve(connection: Connection) -> None:
@@ -49,7 +64,7 @@ def serve(connection: Connection) -> None:
     engine_host = EngineHost(connection)
     while True:
         try:
-            command: Command = connection.recv()
+            command = engine_host.later.pop(0) if engine_host.later else connection.recv()
         except (EOFError, OSError):
             return
         if isinstance(command, Shutdown) or not engine_host.obey(command):
@@ -66,6 +81,13 @@ class EngineHost:
         self._engine: Engine | None = None
         self._clock: StepClock | None = None
         self._run_id = ""
+        self._policy = Policy.STATIC
+        self._surveyor = Surveyor(connection, self._outbox.put)
+
+    @property
+    def later(self) -> list[Command]:
+        """Commands that came in while something was measured; obey them before any other."""
+        return self._surveyor.later
 
     def obey(self, command: Command) -> bool:
         """Carry out one command; False when the process should end."""
@@ -75,6 +97,9 @@ class EngineHost:
             return self._generate(command)
         elif isinstance(command, LookAt):
             self._look(command)
+        elif isinstance(command, (MeasureCeilings, SweepTokens, SweepBatches)):
+            clock = self._clock or clock_for(place_of(self._loaded)[0])
+            self._surveyor.measure(command, self._loaded, clock)
         return True  # a Control for a run that has ended asks for nothing
 
     def _load(self, command: LoadModel) -> None:
@@ -85,6 +110,7 @@ class EngineHost:
                 command.model,
                 dtype=command.dtype,
                 device=command.device,
+                is_plain=command.is_plain,
                 on_stage=lambda stage: self._outbox.put(Loading(stage=stage)),
             )
             self._hold(loaded)
@@ -100,13 +126,22 @@ class EngineHost:
                 tokenizer_files=loaded.tokenizer_files,
                 context_limit=loaded.context_limit,
                 caches=cache_options(loaded.model),
+                ceilings=saved_ceilings(*place_of(loaded)),
+                decodes=decode_options(loaded.model.device),
+                devices=device_options(),
+                device_note=loaded.device_note,
             )
         )
 
     def _hold(self, loaded: LoadedModel) -> None:
         limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)
         clock = clock_for(loaded.model.device)
-        self._engine = Engine(TorchBackend(loaded.model), clock, limits)
+        marks = marks_for(loaded.model.device)
+        meter = PartMeter(loaded.model, marks) if marks is not None else None
+        backend = TorchRowBackend(loaded.model)
+        if meter is not None:
+            backend.is_watched = lambda: meter.is_on
+        self._engine = Engine(backend, clock, limits, meter)
         self._loaded, self._clock = loaded, clock
         gc.collect()
         gc.freeze()  # the weights' wrappers are never garbage; do not look at them again
@@ -116,9 +151,12 @@ class EngineHost:
         if loaded is None or engine is None or clock is None:
             self._outbox.put(_ended(command, RunState.FAILED, "no model is loaded"))
             return True
+        prepared = self._prepare(command, engine)
+        options = prepared[0]
         zero_s = clock.now_s()
-        self._run_id = command.run_id
-        self._outbox.put(RunStarted(info=run_info(loaded, clock, command)))
+        self._run_id, self._policy = command.run_id, command.plan.policy
+        info = run_info(loaded, clock, command, prepared, _kept_roofs(loaded))
+        self._outbox.put(RunStarted(info=info))
         self._look(LookAt(run_id=command.run_id, choice=None))
         if command.look is not None:
             self._look(LookAt(run_id=command.run_id, choice=command.look))
@@ -127,11 +165,13 @@ class EngineHost:
             on_sample=lambda sample: self._outbox.put(
                 Sampled(run_id=command.run_id, sample=sample)
             ),
+            gpu=gpu_id(loaded.model.device),
         )
-        turn = Turn(self._connection, command, clock, self._outbox.put, self._look)
+        turn = Turn(self._connection, command, clock, self._outbox.put, self._turn_eyes)
+        engine.idle = turn.idle
         telemetry.start(zero_s)
         try:
-            options = GenerationOptions(chunk_tokens=command.chunk_tokens, cache=command.cache)
+            check_memory(loaded, command.requests, command.plan)
             steps = engine.generate(
                 command.requests, seed=command.seed, zero_s=zero_s, options=options
             )
@@ -143,23 +183,52 @@ class EngineHost:
         self._outbox.put(dataclasses.replace(ended, unavailable=telemetry.unavailable()))
         return not turn.is_shutdown
 
+    def _prepare(self, command: Generate, engine: Engine) -> tuple[GenerationOptions, str]:
+        """Get ready to decode as asked; return the run's options, and why they are others."""
+        if command.decode is not DecodeMode.EAGER:
+            self._outbox.put(Loading(stage=LoadStage(stage=PREPARING[command.decode])))
+        return engine.prepare(
+            command.requests,
+            GenerationOptions(
+                chunk_tokens=command.chunk_tokens,
+                cache=command.cache,
+                split_every=command.split_every,
+                plan=command.plan,
+                decode=command.decode,
+            ),
+        )
+
     def _run(self, turn: Turn, steps: Iterator[StepEvent], command: Generate) -> RunEnded:
         """Take one step after another, waiting for the turn before each."""
+        to_come = len(command.requests)
         while turn.wait():
             event = next(steps, None)
+            if event is None and turn.is_stopped:
+                break
             if event is None:
                 return _ended(command, RunState.DONE)
             self._outbox.put(Stepped(run_id=command.run_id, event=event))
             self._show_attention()
-            if all(row.finish is not None for row in event.rows) and event.rows:
+            to_come -= sum(row.finish is not None for row in event.rows)
+            if not to_come:
                 turn.release()  # nothing is left to wait for
         return _ended(command, RunState.STOPPED, "stopped by the user")
+
+    def _turn_eyes(self, command: LookAt | SplitSteps) -> None:
+        """Look at something else in the run that goes."""
+        if isinstance(command, LookAt):
+            self._look(command)
+        elif self._engine is not None and command.run_id == self._run_id:
+            self._engine.split(command.every)
 
     def _look(self, command: LookAt) -> None:
         """Look at another layer, and show again what is still known of the prompt."""
         engine = self._engine
         if engine is None or command.run_id != self._run_id:
             return  # of a run that another one has followed nothing is left
+        if self._policy is Policy.CONTINUOUS and command.choice is not None:
+            self._outbox.put(LookRefused(run_id=command.run_id, sentence=NO_LOOK))
+            return
         try:
             engine.look_at(command.choice)
         except InputError as error:
@@ -184,21 +253,10 @@ class EngineHost:
             )
 
 
-def run_info(loaded: LoadedModel, clock: StepClock, command: Generate) -> RunInfo:
-    """Return what a run on this model is made with, dated now."""
-    return RunInfo(
-        run_id=command.run_id,
-        model_id=loaded.model_id,
-        shape=loaded.shape,
-        device=loaded.device,
-        attention=loaded.attention,
-        clock=clock.name,
-        seed=command.seed,
-        started_at=datetime.now(UTC),
-        versions=tuple((name, importlib.metadata.version(name)) for name in VERSIONED),
-        cache=command.cache,
-        chunk_tokens=command.chunk_tokens,
-    )
+def _kept_roofs(loaded: LoadedModel) -> Ceilings | None:
+    """Return the roofs that were measured for this device and dtype, if any."""
+    kept = saved_ceilings(*place_of(loaded))
+    return kept.ceilings if kept is not None else None
 
 
 def _ended(command: Generate, state: RunState, message: str = "") -> RunEnded:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from inference.fetching import fetch_default
 from inference.records import LoadStage
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -16,6 +15,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 @pytest.fixture(scope="session")
 def default_model_folder() -> Path:
     """Folder of the default model, fetched the first time it is asked for."""
+    from inference.fetching import fetch_default  # noqa: PLC0415  not on every GPU machine
+
     stages: list[LoadStage] = []
     return fetch_default(stages.append)
 

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 
 from inference.messages import Command, Reply
-from inference.records import AttentionChoice, AttentionMap, CacheKind, CacheState
+from inference.records import (
+    AttentionChoice,
+    AttentionMap,
+    CacheKind,
+    CacheState,
+    DecodeMode,
+)
 
 
 class ScriptedClock:
@@ -19,11 +25,12 @@ class ScriptedClock:
     Attributes:
         time_s: What ``now_s`` returns.
         laps_s: Laps handed out so far.
+        host_s: What ``handed_over`` returns.
     """
 
     def __init__(self, laps_s: Iterable[float] = (), *, name: str = "host") -> None:
         self.name = name
-        self.host_lap_s = 0.0
+        self.host_s: float | None = None
         self.time_s = 0.0
         self.laps_s: list[float] = []
         self._script = iter(laps_s)
@@ -42,13 +49,17 @@ class ScriptedClock:
         assert self._started_s is None, "a lap is running already"
         self._started_s = self.time_s
 
+    def handed_over(self) -> float | None:
+        """Return the scripted host time."""
+        assert self._started_s is not None, "no lap is running"
+        return self.host_s
+
     def end_lap(self) -> float:
         """Let the next scripted duration pass and end the lap."""
         assert self._started_s is not None, "no lap is running"
         self.advance(next(self._script))
         lap_s = self.time_s - self._started_s
         self._started_s = None
-        self.host_lap_s = lap_s
         self.laps_s.append(lap_s)
         return lap_s
 
@@ -77,11 +88,22 @@ class ScriptedEngine:
 
 
 class ScriptedBackend:
-    """A backend whose next token is always the number of tokens stored, modulo the vocabulary."""
+    """A backend whose next token is always the number of tokens stored, modulo the vocabulary.
+
+    Attributes:
+        decode: How it says that its steps were handed over.
+    """
 
     def __init__(self, vocabulary: int) -> None:
+        self.decode = DecodeMode.EAGER
         self._vocabulary = vocabulary
         self._stored = 0
+
+    def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
+        """Say that every mode can be had."""
+        del rows, columns
+        self.decode = mode
+        return ""
 
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
         """Forget everything; the kind of cache makes no difference."""

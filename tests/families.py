@@ -240,10 +240,19 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+# Not another family: sizes that one test needs.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt_neox_long": (
+        "gpt_neox",
+        _common(num_key_value_heads="drop", max_position_embeddings=1024, num_hidden_layers=2),
+    ),
+}
+
+
 @cache
 def tiny_model(family: str, dtype: torch.dtype = torch.float64) -> PreTrainedModel:
     """Return the family's model, the same weights on every call; callers must not change it."""
-    model_type, settings = FAMILIES[family]
+    model_type, settings = {**FAMILIES, **VARIANTS}[family]
     config = AutoConfig.for_model(model_type, **copy.deepcopy(settings))
     return fresh_model(config, dtype)
 

@@ -1,26 +1,117 @@
 """The attention mask as it grows: what each step adds, and the words that go with the picture.
 
 The picture itself is drawn on a canvas by the live panel, from each step's phase, T and L alone: a
-query at position q may read the keys 0..q, or the newest of them where all layers have a window.
+query at position q may read the keys 0..q, or those of them that its layer's window or chunk holds.
+The weights over the same cells come by a route of their own (visuals/live/attention_feed.py).
 No torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
 
+from inference.costs import attended_pairs
+from inference.orders import middle_layer
 from inference.records import LayerType, ModelShape, Phase, StepEvent
-from visuals.units import counted
+from visuals.units import amount, counted, milliseconds
 
 EXPLANATION = {
-    "what": "Which keys each token may read. A row is one token fed, a column one token stored. "
-    "Prefill fills a lower triangle in one step; every decode step adds one row, one cell longer "
-    "than the row before.",
-    "how": "Counted from the lengths of each step: T tokens fed, L tokens in the cache after it. "
-    "What the model made of the cells it may read, the weights, is another picture.",
-    "formula": "cells of a step = T \u00d7 L \u2212 T \u00d7 (T \u2212 1) / 2",
-    "source": "Vaswani et al. 2017, Attention Is All You Need, section 3.2.3.",
+    "what": "A row is one token fed, a column one token stored. Mask: which keys each token may "
+    "read. Weights: what the chosen layer and head made of them, each row summing to 1. Prefill "
+    "fills a lower triangle, chunk by chunk where the prompt is fed in chunks; every decode step "
+    "adds one row. The last row of prefill (x0) chose the first output token.",
+    "how": "The mask is counted from the lengths of each step and the layer's own window. The "
+    "weights are measured: the queries, keys, mask and scale that the model's own attention was "
+    "given, or the softmax it formed, of the layer chosen. Where there are more tokens than cells, "
+    "a cell shows the largest weight in it; the row under the pointer is exact. The softmax is "
+    "formed after the step's lap, so looking is in no lap and steps count as not observed.",
+    "formula": "weights = softmax(Q \u00d7 K\u1d40 / \u221ahead size + mask); cells of a step = "
+    "T \u00d7 L \u2212 T \u00d7 (T \u2212 1) / 2",
+    "source": "Vaswani et al. 2017, Attention Is All You Need, sections 3.2.1 and 3.2.3.",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerKind:
+    """What the attention of some layers may read.
+
+    Attributes:
+        window: Tokens that a query may read, itself included; of a chunk, those up to its end.
+        attends: True when it reads keys at all.
+    """
+
+    type: LayerType
+    window: int | None = None
+    attends: bool = True
+
+    @property
+    def label(self) -> str:
+        """The kind in words."""
+        if self.type is LayerType.RECURRENT:
+            return "recurrent state"
+        if self.type is LayerType.NONE:
+            return "another layer's K/V" if self.attends else "no attention"
+        if self.window is None:
+            return "full attention"
+        is_chunked = self.type is LayerType.CHUNKED
+        return f"chunks of {self.window:,}" if is_chunked else f"sliding window {self.window:,}"
+
+
+def layer_kinds(shape: ModelShape) -> tuple[LayerKind, ...]:
+    """Return the kind of each layer."""
+    return tuple(_layer_kind(layer, kind, shape) for layer, kind in enumerate(shape.layer_types))
+
+
+def layer_items(shape: ModelShape) -> dict[str, object]:
+    """Return what a panel must know of the layers: their kinds, and the heads of each."""
+    kinds = layer_kinds(shape)
+    distinct = list(dict.fromkeys(kinds))
+    return {
+        "kinds": [
+            {
+                "label": kind.label,
+                "window": kind.window,
+                "chunked": kind.type is LayerType.CHUNKED,
+                "attends": kind.attends,
+            }
+            for kind in distinct
+        ],
+        "of_layer": [distinct.index(kind) for kind in kinds],
+        "default": middle_layer(shape),
+        "heads": shape.num_attention_heads,
+        "kv_heads": shape.num_key_value_heads,
+    }
+
+
+def kind_words(events: Sequence[StepEvent], shape: ModelShape) -> list[dict[str, str]]:
+    """Return caption and description for each distinct kind of layer, as in ``layer_items``."""
+    return [
+        {
+            "caption": caption(events, shape, kind),
+            "description": description(events, shape, kind),
+        }
+        for kind in dict.fromkeys(layer_kinds(shape))
+    ]
+
+
+def look_cost(events: Sequence[StepEvent]) -> str:
+    """Return what looking at the weights cost, in one line; empty when nobody looked."""
+    decode = [event for event in events if event.phase is Phase.DECODE and not event.cold]
+    looks_s = [event.look_s for event in decode if event.look_s is not None]
+    if not looks_s:
+        return ""
+    plain = [event for event in decode if not event.observed]
+    with_s = [event.duration_s for event in plain if event.look_s is not None]
+    without_s = [event.duration_s for event in plain if event.look_s is None]
+    cost = f"Looking: {amount(milliseconds(median(looks_s)), 'ms')} after a step, in no lap"
+    if with_s and without_s:
+        laps = [amount(milliseconds(median(laps_s)), "ms") for laps_s in (with_s, without_s)]
+        return f"{cost}; laps {laps[0]} with it, {laps[1]} without (medians)."
+    if with_s:
+        return f"{cost}; laps {amount(milliseconds(median(with_s)), 'ms')} with it (medians)."
+    return f"{cost}."
 
 
 def mask_steps(events: Iterable[StepEvent], request_id: str) -> list[list[int | str]]:
@@ -33,36 +124,30 @@ def mask_steps(events: Iterable[StepEvent], request_id: str) -> list[list[int | 
     ]
 
 
-def mask_window(shape: ModelShape) -> int | None:
-    """Return how many tokens a query may read, itself included; None where all may be read."""
-    kept = {kind for kind in shape.layer_types if kind not in (LayerType.RECURRENT, LayerType.NONE)}
-    return shape.sliding_window if kept == {LayerType.SLIDING} else None
+def caption(events: Sequence[StepEvent], shape: ModelShape, kind: LayerKind | None = None) -> str:
+    """Return what the newest step added to the mask, in one line.
 
-
-def allowed_cells(query_tokens: int, context_tokens: int) -> int:
-    """Return the cells of a step in which a query may read a key, under a causal mask."""
-    return query_tokens * context_tokens - query_tokens * (query_tokens - 1) // 2
-
-
-def caption(events: Sequence[StepEvent], shape: ModelShape) -> str:
-    """Return what the newest step added to the mask, in one line."""
+    Args:
+        events: The steps so far.
+        shape: The model's.
+        kind: Of the layers shown; None for those with full attention, or for all where they agree.
+    """
     if not events:
         return "No step yet."
     event = events[-1]
-    fed, context = event.rows[0].query_tokens, event.rows[0].context_tokens
-    window = mask_window(shape)
-    if event.phase is Phase.PREFILL:
-        cells = allowed_cells(fed, context)
-        drawn = "a triangle" if fed == context else "a block"
-        added = f"{drawn} of {counted(cells, 'allowed cell')}: {fed:,} \u00d7 {context:,}"
-    else:
-        read = context if window is None else min(window, context)
-        added = f"one new row of {counted(read, 'cell')}: {counted(read, 'key')} read, 1 stored"
-    mixed = LayerType.SLIDING in shape.layer_types and window is None
-    return added[0].upper() + added[1:] + (" (layers with full attention)." if mixed else ".")
+    shown = _usual_kind(shape) if kind is None else kind
+    if not shown.attends:
+        return f"{shown.label[0].upper()}{shown.label[1:]}: no query reads a key in this layer."
+    size = (event.rows[0].query_tokens, event.rows[0].context_tokens)
+    is_prefill = event.phase is Phase.PREFILL
+    added = _prefill_words(size, shown) if is_prefill else _decode_words(size, shown)
+    is_mixed = len(set(layer_kinds(shape))) > 1
+    return f"{added} ({shown.label})." if is_mixed else f"{added}."
 
 
-def description(events: Sequence[StepEvent], shape: ModelShape) -> str:
+def description(
+    events: Sequence[StepEvent], shape: ModelShape, kind: LayerKind | None = None
+) -> str:
     """Return the picture in words, for those who cannot see it."""
     if not events:
         return "Attention mask: empty, no step yet."
@@ -70,5 +155,48 @@ def description(events: Sequence[StepEvent], shape: ModelShape) -> str:
     decode = sum(event.phase is Phase.DECODE for event in events)
     return (
         f"Attention mask: a lower triangle of {counted(prefill, 'row')} from prefill, then "
-        f"{counted(decode, 'row')} from decode steps. {caption(events, shape)}"
+        f"{counted(decode, 'row')} from decode steps. {caption(events, shape, kind)}"
     )
+
+
+def _prefill_words(size: tuple[int, int], kind: LayerKind) -> str:
+    """Return what a step of prefill added."""
+    fed, context = size
+    cells = _cells(size, kind)
+    if kind.window is not None and context > kind.window:
+        return f"A band of {counted(cells, 'allowed cell')}: {fed:,} \u00d7 {context:,}"
+    if fed == context:
+        return f"A triangle of {counted(cells, 'allowed cell')}: {fed:,} \u00d7 {context:,}"
+    before = context - fed
+    shapes = f"rectangle {fed:,} \u00d7 {before:,} and a triangle of {counted(fed, 'row')}"
+    return f"A chunk: a {shapes}, {counted(cells, 'allowed cell')}"
+
+
+def _decode_words(size: tuple[int, int], kind: LayerKind) -> str:
+    """Return what a decode step added."""
+    read = _cells(size, kind)
+    return f"One new row of {counted(read, 'cell')}: {counted(read, 'key')} read, 1 stored"
+
+
+def _cells(size: tuple[int, int], kind: LayerKind) -> int:
+    """Return the cells in which a query of the step may read a key."""
+    return attended_pairs(*size, kind.window, is_chunked=kind.type is LayerType.CHUNKED)
+
+
+def _usual_kind(shape: ModelShape) -> LayerKind:
+    """Return the kind to show where none is chosen."""
+    kinds = layer_kinds(shape)
+    full = LayerKind(type=LayerType.FULL)
+    return kinds[middle_layer(shape)] if kinds and full not in kinds else full
+
+
+def _layer_kind(layer: int, kind: LayerType, shape: ModelShape) -> LayerKind:
+    """Return the kind of one layer, from the shape's own list where it has one."""
+    is_windowed = kind in (LayerType.SLIDING, LayerType.CHUNKED)
+    window = shape.sliding_window if is_windowed else None
+    if shape.windows_per_layer:
+        window = shape.windows_per_layer[layer]
+    attends = kind not in (LayerType.RECURRENT, LayerType.NONE)
+    if shape.pair_flops_per_layer:
+        attends = shape.pair_flops_per_layer[layer] > 0
+    return LayerKind(type=kind, window=window, attends=attends)

@@ -11,6 +11,8 @@ from inference.metrics import latency_summary
 from inference.records import LatencySummary, Phase, RunTrace, Source
 from visuals.units import DASH, counted, milliseconds, significant
 
+COLD = "cold"  # one of its steps may hold first-call costs
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
@@ -40,11 +42,12 @@ class Figure:
 def headline(trace: RunTrace, request_id: str) -> tuple[Figure, ...]:
     """Return the figures of one request in the order of the page, dashes where nothing is known."""
     summary = latency_summary(trace, request_id)
+    is_cold = any(event.cold and event.phase is Phase.DECODE for event in trace.events)
     prefill_steps = sum(event.phase is Phase.PREFILL for event in trace.events)
     return (
         _ttft(summary, prefill_steps),
-        *_between_tokens(summary),
-        *_rates(summary, len(trace.events)),
+        *_between_tokens(summary, is_cold=is_cold),
+        *_rates(summary, len(trace.events), is_cold=is_cold),
     )
 
 
@@ -54,17 +57,18 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
         ("ttft", "TTFT", "ms"),
         milliseconds(summary.ttft_s),
         steps,
-        note="cold" if summary.is_cold else "",
+        note=COLD * summary.is_cold,
         explanation="Time to first token: the laps from the start of prefill up to the first "
         "output token. Tokenising the prompt and drawing are not in it.",
     )
 
 
-def _between_tokens(summary: LatencySummary) -> tuple[Figure, ...]:
+def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, ...]:
     """Return the figures of the time between two tokens."""
     steps = len(summary.itl_s) - summary.excluded_steps
     note = f"{counted(summary.excluded_steps, 'observed step')} left out"
     note = note if summary.excluded_steps else ""
+    note = ", ".join(part for part in (COLD * is_cold, note) if part)
     texts = {
         "p50": "Inter-token latency, median: half of the tokens after the first came faster.",
         "p95": "Inter-token latency, 95th percentile: one token in twenty took longer.",
@@ -91,20 +95,21 @@ def _between_tokens(summary: LatencySummary) -> tuple[Figure, ...]:
     return (*shares, tpot)
 
 
-def _rates(summary: LatencySummary, steps: int) -> tuple[Figure, ...]:
+def _rates(summary: LatencySummary, steps: int, *, is_cold: bool) -> tuple[Figure, ...]:
     """Return the figures of tokens per second."""
     decode_steps = len(summary.itl_s) - summary.excluded_steps
     decode = _figure(
         ("decode_rate", "decode", "tok/s"),
         summary.sequence_tokens_per_s,
         decode_steps,
+        note=COLD * is_cold,
         explanation="Tokens per second while decoding: 1 / TPOT. Prefill is not in it.",
     )
     e2e = _figure(
         ("e2e_rate", "end to end", "tok/s"),
         summary.e2e_tokens_per_s,
         steps,
-        note="cold" if summary.is_cold else "",
+        note=COLD * summary.is_cold,
         explanation="Output tokens per second over the whole run: output tokens / "
         "(TTFT + all times between tokens).",
     )

@@ -52,6 +52,7 @@ def cache_growth(trace: RunTrace | None = None) -> Chart:
         used,
         allocated.encode(x=x, y=_mib_axis("allocated:Q")),
         formula.encode(x=x, y=_mib_axis("counted:Q")),
+        _only_step(base).encode(x=x, y=_mib_axis("used:Q"), tooltip=tooltip),
         _ends("cache_growth"),
     )
     datasets = None
@@ -59,6 +60,15 @@ def cache_growth(trace: RunTrace | None = None) -> Chart:
         rows = picked(growth_rows(trace.events, trace.info.shape))
         datasets = {"cache_growth": rows, "cache_growth_extent": growth_extent(trace.events)}
     return finished(chart, datasets, description="Area chart: MiB in the K/V cache by step.")
+
+
+def _only_step(base: alt.Chart) -> alt.Chart:
+    """Return a dot for a run of one step so far, whose area has no width yet."""
+    return (
+        base.transform_joinaggregate(steps="count()")
+        .transform_filter("datum.steps == 1")
+        .mark_point(color=KV, filled=True, size=110, opacity=1)
+    )
 
 
 def cache_layers(trace: RunTrace | None = None) -> Chart:

@@ -11,17 +11,19 @@ from statistics import median
 
 import altair as alt
 
-from inference.records import Phase, RunTrace, StepEvent
-from visuals.axes import axis_end, medians, nice_end
-from visuals.theme import DECODE, PREFILL, Chart, Row, finished, whole_numbers
-from visuals.units import amount, counted, milliseconds
+from inference.records import Phase, RunInfo, RunTrace, StepEvent
+from visuals.axes import axis_end, medians, nice_end, picked
+from visuals.roofline_rows import lower_bound_s
+from visuals.theme import DASHED, DECODE, PREFILL, Chart, Row, finished, whole_numbers
+from visuals.units import amount, counted, milliseconds, percent
 
 EXPLANATION = {
     "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
     "feeds one token a pass, so each has its own axis.",
     "how": "Measured: one lap of the clock over the forward pass and the choice of the token, "
     "ended when the device was done. Drawing, pausing and pacing are in no lap. Hollow bars are "
-    "cold (the first calls after the model was loaded) or observed (something was captured).",
+    "cold (the first calls after the model was loaded) or observed (something was captured). The "
+    "dashed line is counted: the least time of the step under the device's measured roofs.",
     "formula": "TTFT = laps up to the first token; ITL = lap between two tokens; "
     "TPOT = (E2E \u2212 TTFT) / (tokens \u2212 1)",
     "source": "The definitions of vLLM's serving benchmark.",
@@ -44,6 +46,20 @@ def lap_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> li
     return [_lap_row(k, event) for k, event in enumerate(steps, start=first)]
 
 
+def bound_rows(
+    events: Iterable[StepEvent], info: RunInfo, phase: Phase, *, first: int = 1
+) -> list[Row]:
+    """Return the counted lower bound at both ends of each step; none without measured roofs."""
+    steps = enumerate((event for event in events if event.phase is phase), start=first)
+    rows = ((k, milliseconds(lower_bound_s(event, info))) for k, event in steps)
+    return [
+        {"k": k, "x": k + side, "ms": ms}
+        for k, ms in rows
+        if ms is not None
+        for side in (-0.5, 0.5)
+    ]
+
+
 def lap_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
     """Return one row that holds the far ends of both axes, which grow in steps."""
     laps_s = [event.duration_s for event in events if event.phase is phase]
@@ -51,12 +67,17 @@ def lap_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
     return [{"x": steps + 0.5, "y": nice_end(max(laps_s, default=0.0) * 1e3)}]
 
 
-def caption(events: Sequence[StepEvent]) -> str:
+def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
     """Return what the newest step shows about latency, in one line."""
     if not events:
         return "No step yet."
     newest = events[-1]
     lap = amount(milliseconds(newest.duration_s), "ms")
+    least_s = None if info is None else lower_bound_s(newest, info)
+    if least_s is not None and newest.duration_s > 0:
+        least = amount(milliseconds(least_s), "ms")
+        share = amount(percent(least_s / newest.duration_s), "%")
+        return f"{lap}{_named(newest)}; the counted {least} are {share} of it."
     if newest.phase is Phase.PREFILL:
         return f"Prefill of {counted(newest.query_tokens, 'token')} took {lap}{_named(newest)}."
     warm_s = [e.duration_s for e in events if e.phase is Phase.DECODE and _kind(e) == "warm"]
@@ -92,7 +113,7 @@ def _lap_row(k: int, event: StepEvent) -> Row:
         "to": k + 0.45,
         "ms": milliseconds(event.duration_s),
         "kind": kind,
-        "note": None if kind == "warm" else kind,
+        "note": None if kind == "warm" or event.parts else kind,
     }
 
 
@@ -102,7 +123,11 @@ def _datasets(trace: RunTrace | None, phase: Phase) -> dict[str, list[Row]] | No
         return None
     name = f"{phase.value}_laps"
     rows = medians(lap_rows(trace.events, phase), "ms")
-    return {name: rows, f"{name}_extent": lap_extent(trace.events, phase)}
+    return {
+        name: rows,
+        f"{name}_bounds": picked(bound_rows(trace.events, trace.info, phase)),
+        f"{name}_extent": lap_extent(trace.events, phase),
+    }
 
 
 def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | None) -> Chart:
@@ -128,9 +153,14 @@ def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | N
     notes = base.transform_filter("datum.note !== null").mark_text(
         dy=-4, align="left", baseline="bottom", fontSize=13, color=colour
     )
+    # The page's theme gives the style its colour, which must stand out on the bars.
+    bounds = alt.Chart(alt.NamedData(f"{name}_bounds")).mark_line(
+        style="bound", strokeDash=list(DASHED), strokeWidth=2
+    )
     ends = alt.Chart(alt.NamedData(f"{name}_extent")).mark_point(opacity=0)
     chart = alt.layer(
         bars,
+        bounds.encode(x=alt.X("x:Q", title=title), y=alt.Y("ms:Q", title="ms per step")),
         notes.encode(x=x, y=y, text="note:N"),
         ends.encode(x=alt.X("x:Q", title=title), y=alt.Y("y:Q", title="ms per step")),
     )

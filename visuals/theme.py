@@ -12,6 +12,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import altair as alt
+import pandas as pd
+
+# Altair asks for pandas without importing it, and would meet one that another thread is half-way
+# through importing; importing it here waits for that to be whole.
+TABLES = pd
 
 PREFILL = "#0072B2"
 DECODE = "#D55E00"
@@ -19,6 +24,7 @@ KV = "#009E73"
 WEIGHTS = "#CC79A7"
 HOST = "#707070"
 HOST_LIGHT = "#B4B4B4"
+ROOF = "#7A7A7A"  # reads on both grounds, as text too
 MEMORY = "#56B4E9"
 GPU = "#E69F00"
 
@@ -39,6 +45,20 @@ def whole_numbers() -> alt.Axis:
     """Return an axis of steps or layers: labels at whole numbers only, no grid."""
     label = "datum.value % 1 ? '' : format(datum.value, ',d')"
     return alt.Axis(labelExpr=label, tickMinStep=1, tickCount=5, grid=False, ticks=False)
+
+
+def decades(label: str) -> alt.Axis:
+    """Return a logarithmic axis with a label and a line at each power of ten only.
+
+    Args:
+        label: Vega expression of a label, of ``datum.value``.
+    """
+    is_power = "abs(log(datum.value) / LN10 - round(log(datum.value) / LN10)) < 1e-6"
+    return alt.Axis(
+        labelExpr=f"{is_power} ? {label} : ''",
+        gridOpacity=alt.condition(is_power, alt.value(0.9), alt.value(0)),
+        tickOpacity=alt.condition(is_power, alt.value(1), alt.value(0)),
+    )
 
 
 def finished(chart: Chart, datasets: dict[str, list[Row]] | None, *, description: str) -> Chart:

@@ -10,6 +10,8 @@ from datetime import datetime
 from math import floor, isfinite, log10
 
 DASH = "\u2013"
+DECIMAL_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+ROUNDS_UP = 0.9995  # from here on three digits read as the next prefix's 1.00
 
 
 def milliseconds(seconds: float | None) -> float | None:
@@ -54,6 +56,26 @@ def amount(value: float | None, unit: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a whole number and its noun, in the plural where it is not one."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def scaled(value: float | None, unit: str) -> str:
+    """Return a number with its unit and the decimal prefix it needs, such as ``20.4 GB/s``."""
+    if value is None or not isfinite(value):
+        return DASH
+    for factor, prefix in DECIMAL_PREFIXES:
+        if abs(value) >= factor * ROUNDS_UP:
+            return amount(value / factor, f"{prefix}{unit}")
+    return amount(value, unit)
+
+
+def flop_text(count: float) -> str:
+    """Return a number of operations."""
+    return scaled(count, "FLOP")
+
+
+def byte_text(count: float) -> str:
+    """Return bytes moved, which are decimal as rates are."""
+    return scaled(count, "B")
 
 
 def date_text(moment: datetime) -> str:

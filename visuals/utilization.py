@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import altair as alt
 
+from inference.device_metrics import notes_of
 from inference.records import RunTrace, TelemetrySample
 from visuals.axes import axis_end, nice_end, picked
 from visuals.theme import GPU, HOST, HOST_LIGHT, MEMORY, Chart, Row, finished
-from visuals.units import amount, gibibytes, percent
+from visuals.units import DASH, amount, gibibytes, percent, scaled
 
 # Name on the page, colour, stroke width; the two greys differ in width and shade.
 SERIES = (
@@ -133,11 +134,32 @@ def newest_readings(samples: Sequence[TelemetrySample]) -> list[Row]:
     if newest.power_w is not None:
         watts = amount(newest.power_w, "W")
         readings.append({"name": "power", "colour": GPU, "width": 2.5, "text": watts})
-    return readings
+    return readings + _more_of_gpu(newest)
+
+
+def _more_of_gpu(sample: TelemetrySample) -> list[Row]:
+    """Return the GPU's other counters as text; those it does not give are left out."""
+    held = sample.throttle_reasons
+    texts = {
+        "memory controller": amount(percent(sample.memory_controller_busy_ratio), "%"),
+        "GPU clock": scaled(sample.sm_clock_hz, "Hz"),
+        "GPU temperature": amount(sample.temperature_c, "\u00b0C"),
+        "clocks held down by": ", ".join(held) if held else DASH,
+    }
+    return [
+        {"name": name, "colour": GPU, "width": 2.5, "text": text}
+        for name, text in texts.items()
+        if text != DASH
+    ]
+
+
+def remarks(trace: RunTrace) -> list[str]:
+    """Return what disturbed the run or makes it another than asked for, and what was not read."""
+    return [*notes_of(trace), *missing(trace)]
 
 
 def missing(trace: RunTrace) -> list[str]:
-    """Return one sentence for each reason why readings are not available."""
+    """Return one sentence for each reason why readings are not available, the reason first."""
     names = {
         "gpu_busy_ratio": "GPU busy",
         "memory_used_bytes": "memory",
@@ -146,12 +168,24 @@ def missing(trace: RunTrace) -> list[str]:
         "cpu_busy_ratio": "CPU",
         "process_cpu_ratio": "the engine's CPU share",
         "process_memory_bytes": "the engine's memory",
+        "memory_controller_busy_ratio": "memory controller",
+        "energy_j": "energy",
+        "sm_clock_hz": "GPU clock",
+        "memory_clock_hz": "memory clock",
+        "temperature_c": "temperature",
+        "throttle_reasons": "throttling",
+        "pcie_tx_bytes_per_s": "PCIe sent",
+        "pcie_rx_bytes_per_s": "PCIe received",
+        "other_programs": "other programs on the GPU",
     }
     by_reason: dict[str, list[str]] = {}
     for entry in trace.unavailable:
         shown = names.get(entry.reading, entry.reading)
         by_reason.setdefault(entry.reason.rstrip("."), []).append(shown)
-    return [f"No {', '.join(shown)}: {why}." for why, shown in by_reason.items()]
+    return [
+        f"{why[:1].upper()}{why[1:]}, so not available: {', '.join(shown)}."
+        for why, shown in by_reason.items()
+    ]
 
 
 def _time_axis(field: str) -> alt.X:

@@ -10,8 +10,6 @@ from typing import TypedDict
 
 from inference.catalog import CATALOG, CatalogEntry
 from inference.commands import Subparsers
-from inference.fetching import default_model_folder, is_complete
-from inference.hub import cached_folder
 
 
 class ModelRow(TypedDict):
@@ -55,6 +53,9 @@ def _row(entry: CatalogEntry) -> ModelRow:
 
 def local_folder(entry: CatalogEntry) -> Path | None:
     """Return where the model's weights lie on this machine; None when they were not fetched."""
+    from inference.fetching import default_model_folder, is_complete  # noqa: PLC0415  as fetch
+    from inference.hub import cached_folder  # noqa: PLC0415
+
     if entry.wheel is None:
         return cached_folder(entry.id)
     folder = default_model_folder()

@@ -10,13 +10,25 @@ from typing import TYPE_CHECKING
 
 from inference.commands import Subparsers
 from inference.commands.fetch import ProgressLine
+from inference.device_metrics import notes_of
 from inference.errors import InputError, TokenByTokenError
 from inference.messages import LoadModel
 from inference.metrics import latency_summaries
 from inference.orders import RunOrder, build_requests, check_order
-from inference.records import LoadStage, Request, RunState, RunTrace, Sampling, StepEvent
+from inference.records import (
+    BatchPlan,
+    CacheKind,
+    DecodeMode,
+    LoadStage,
+    Padding,
+    Policy,
+    Request,
+    RunState,
+    RunTrace,
+    Sampling,
+    StepEvent,
+)
 from inference.text import TextCodec
-from inference.traces import to_json, write
 
 if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before that
     from inference.headless import HeadlessRunner
@@ -34,25 +46,47 @@ def add_parser(subparsers: Subparsers) -> None:
     prompts.add_argument("--prompt", action="append", help="a prompt; may be repeated")
     prompts.add_argument("--prompts", type=Path, help="a UTF-8 file with one prompt a line")
     parser.add_argument("--batch", action="store_true", help="run all prompts as one batch")
+    add_batch_arguments(parser)
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--out", required=True, help="run file to write; - for standard output")
     parser.add_argument("--raw", action="store_true", help="apply no chat template")
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16, float16, float64")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, cuda:all, mps")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy")
     parser.add_argument("--top-k", type=int)
     parser.add_argument("--top-p", type=float)
+    parser.add_argument(
+        "--plain", action="store_true", help="use the library's code only, no kernels of our own"
+    )
+    parser.add_argument(
+        "--chunk", type=int, metavar="C", help="feed the prompt in chunks of C tokens"
+    )
+    parser.add_argument(
+        "--cache",
+        choices=[kind.value for kind in CacheKind],
+        default=CacheKind.DYNAMIC.value,
+        help="how keys and values are stored",
+    )
+    parser.add_argument(
+        "--decode",
+        choices=[mode.value for mode in DecodeMode],
+        default=DecodeMode.EAGER.value,
+        help="how decode steps are handed to the device; where it cannot be had, eager",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run every prompt, write the run file and say what was measured on standard error."""
+    check_batch_arguments(args)
     order = _order(args)
     check_order(order)
     check_destination(args.out)
-    from inference.headless import HeadlessRunner  # noqa: PLC0415  see above
+    from inference.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
+    from inference.headless import HeadlessRunner  # noqa: PLC0415
     from inference.loading import load_model  # noqa: PLC0415
+    from inference.measuring import place_of  # noqa: PLC0415
 
     progress = ProgressLine(sys.stderr)
     try:
@@ -60,16 +94,18 @@ def run(args: argparse.Namespace) -> int:
             order.load.model,
             dtype=order.load.dtype,
             device=order.load.device,
+            is_plain=order.load.is_plain,
             on_stage=progress.show,
         )
     finally:
         progress.close()
     codec = TextCodec.from_files(loaded.tokenizer_files)
     requests = build_requests(order, codec, loaded.context_limit)
-    runner = HeadlessRunner(loaded, codec)
+    roofs = saved_ceilings(*place_of(loaded))
+    runner = HeadlessRunner(loaded, codec, None if roofs is None else roofs.ceilings)
     traces: list[RunTrace] = []
     for batch in [requests] if args.batch else [(request,) for request in requests]:
-        traces.append(_run_one(runner, batch, order.seed))
+        traces.append(_run_one(runner, batch, order))
         if traces[-1].state is not RunState.DONE:
             break
     _save(traces, args.out)
@@ -101,8 +137,49 @@ def _order(args: argparse.Namespace) -> RunOrder:
         sampling=Sampling(temperature=args.temperature, top_k=args.top_k, top_p=args.top_p),
         seed=args.seed,
         is_raw=args.raw,
-        load=LoadModel(model=args.model, dtype=args.dtype, device=args.device),
+        load=LoadModel(model=args.model, dtype=args.dtype, device=args.device, is_plain=args.plain),
+        chunk_tokens=args.chunk,
+        cache=CacheKind(args.cache),
+        decode=DecodeMode(args.decode),
+        plan=BatchPlan(policy=Policy(args.policy), slots=args.slots, padding=Padding(args.padding)),
+        arrivals_s=tuple(args.arrival_gap * number for number in range(len(prompts))),
     )
+
+
+def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says how the prompts of one batch share the device."""
+    parser.add_argument(
+        "--policy",
+        choices=[policy.value for policy in Policy],
+        default=Policy.STATIC.value,
+        help="with --batch: when a slot takes the next prompt, after all rows are done or its own",
+    )
+    parser.add_argument("--slots", type=int, help="with --batch: rows that may run together")
+    parser.add_argument(
+        "--arrival-gap",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="with --batch: seconds of the run's own time between two prompts' arrivals",
+    )
+    parser.add_argument(
+        "--padding",
+        choices=[side.value for side in Padding],
+        default=Padding.LEFT.value,
+        help="with --batch: on which side prompts of a static batch are filled up",
+    )
+
+
+def check_batch_arguments(args: argparse.Namespace) -> None:
+    """Pass when nothing is said of a batch that is not one.
+
+    Raises:
+        InputError: An option needs ``--batch``.
+    """
+    asked = (args.policy, args.slots, args.arrival_gap, args.padding)
+    if not args.batch and asked != ("static", None, 0.0, "left"):
+        msg = "--policy, --slots, --arrival-gap and --padding speak of one batch; add --batch"
+        raise InputError(msg)
 
 
 def read_prompts(path: Path) -> tuple[str, ...]:
@@ -126,20 +203,28 @@ def read_prompts(path: Path) -> tuple[str, ...]:
     return prompts
 
 
-def _run_one(runner: HeadlessRunner, batch: Sequence[Request], seed: int) -> RunTrace:
+def _run_one(runner: HeadlessRunner, batch: Sequence[Request], order: RunOrder) -> RunTrace:
+    from inference.engine import GenerationOptions  # noqa: PLC0415  see above
+
+    options = GenerationOptions(
+        chunk_tokens=order.chunk_tokens, cache=order.cache, plan=order.plan, decode=order.decode
+    )
     progress = ProgressLine(sys.stderr)
     most = max(request.max_new_tokens for request in batch)
 
     def show(event: StepEvent) -> None:
-        progress.show(LoadStage(stage="generating", ratio=(event.index + 1) / most))
+        ratio = min(1.0, (event.index + 1) / most)  # chunks of the prompt are steps too
+        progress.show(LoadStage(stage="generating", ratio=ratio))
 
     try:
-        return runner.run(batch, seed=seed, on_event=show)
+        return runner.run(batch, seed=order.seed, on_event=show, options=options)
     finally:
         progress.close()
 
 
 def _save(traces: Sequence[RunTrace], out: str) -> None:
+    from inference.traces import to_json, write  # noqa: PLC0415  as fetch
+
     if out == STDOUT:
         sys.stdout.write(to_json(traces) + "\n")
     else:
@@ -149,6 +234,8 @@ def _save(traces: Sequence[RunTrace], out: str) -> None:
 def _report(traces: Sequence[RunTrace]) -> int:
     """Say one line a request on standard error; raise what ended a run early."""
     for trace in traces:
+        for note in notes_of(trace):
+            sys.stderr.write(f"{trace.info.run_id}: {note}\n")
         for summary in latency_summaries(trace):
             ttft, tpot = summary.ttft_s, summary.tpot_s
             sys.stderr.write(

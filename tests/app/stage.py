@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from inference.store import RunStore
 from tests.visuals.live.test_hub import HubUnderTest
+from visuals.live.groups import Groups
 
 
 @dataclass(slots=True)
 class Stage:
-    """The hub that the page script shows."""
+    """The hub that the page script shows, and what hangs on it.
+
+    Attributes:
+        store: Of a folder that is not there until a test puts another store here.
+        problem: Why runs cannot be kept.
+    """
 
     under_test: HubUnderTest = field(default_factory=HubUnderTest)
+    store: RunStore = field(default_factory=lambda: RunStore(Path("no-such-folder")))
+    problem: str = ""
+    _groups: Groups | None = None
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of the hub under test."""
+        if self._groups is None:
+            self._groups = Groups(self.under_test.hub)
+        return self._groups
+
+    def reset(self, folder: Path) -> None:
+        """Begin anew with a fresh hub and a store in a folder."""
+        self.under_test, self.store = HubUnderTest(), RunStore(folder)
+        self.problem, self._groups = "", None
 
 
 STAGE = Stage()

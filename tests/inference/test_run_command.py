@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inference.__main__ import main
+from inference.records import CacheKind, Phase
 from inference.traces import read
 
 
@@ -164,3 +165,39 @@ def test_a_prompt_longer_than_the_context_is_one_line(
 
     assert code == 2
     assert "the model takes 128" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_chunks_and_caches_choose_the_tokens_of_a_plain_run(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    plain, other = tmp_path / "plain.json", tmp_path / "other.json"
+    prompt = ("--prompt", "decode reads the weights again and again")
+
+    run(*common, *prompt, "--out", str(plain))
+    run(*common, *prompt, "--chunk", "4", "--cache", "static", "--out", str(other))
+
+    [whole], [chunked] = read(plain), read(other)
+    prompt_tokens = len(whole.requests[0].prompt_ids)
+    prefills = [event for event in chunked.events if event.phase is Phase.PREFILL]
+    assert chunked.outputs[0].token_ids == whole.outputs[0].token_ids
+    assert [event.query_tokens for event in prefills[:-1]] == [4] * (len(prefills) - 1)
+    assert sum(event.query_tokens for event in prefills) == prompt_tokens
+    assert chunked.info.chunk_tokens == 4
+    assert chunked.info.cache is CacheKind.STATIC
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [(("--chunk", "0"), "a prefill chunk of 0 tokens"), (("--cache", "paged"), "invalid choice")],
+    ids=["chunk of 0", "unknown cache"],
+)
+def test_a_chunk_or_cache_that_cannot_be_is_bad_input(
+    common: tuple[str, ...], capsys: pytest.CaptureFixture[str], option: tuple[str, ...], said: str
+) -> None:
+    try:
+        code = run(*common, *option, "--prompt", "a", "--out", "-")
+    except SystemExit as ended:
+        code = int(str(ended.code))
+
+    assert code == 2
+    assert said in capsys.readouterr().err

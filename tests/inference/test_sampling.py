@@ -16,7 +16,7 @@ from transformers import (
 
 from inference.errors import BackendError
 from inference.records import Candidate, Sampling
-from inference.sampling import Sampler, describe, truncate
+from inference.sampling import Sampler, describe, describe_choices, truncate
 
 DRAWS = [
     pytest.param(Sampling(temperature=0.7), id="temperature"),
@@ -189,3 +189,45 @@ def test_candidates_stop_at_the_vocabulary_and_at_what_the_model_allows() -> Non
     ((_, candidates),) = describe(torch.tensor([[0.0, -inf, 1.0]]), torch.tensor([0]), 5)
 
     assert [candidate.token_id for candidate in candidates] == [2, 0]
+
+
+def test_entropy_is_that_of_the_whole_distribution_and_ignores_what_is_ruled_out() -> None:
+    logits = torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.0, -inf, -inf, -inf], [0.0, 0.0, -inf, -inf]])
+
+    told = describe_choices(logits, torch.zeros(3, dtype=torch.int64), greedy_samplers(3))
+
+    expected = [log(4), 0.0, log(2)]
+    assert [one.entropy_nats for one in told] == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("sampling", DRAWS)
+def test_candidates_carry_their_probability_after_temperature_and_truncation(
+    sampling: Sampling,
+) -> None:
+    logits = random_logits(rows=1)
+    sampler = Sampler(sampling, seed=1)
+    chosen = sampler.choose(logits)
+
+    [told] = describe_choices(logits, chosen, [sampler])
+
+    expected = warped(logits, sampling).log_softmax(dim=-1)[0]
+    assert len(told.candidates) == 5
+    for candidate in told.candidates:
+        logprob = expected[candidate.token_id].item()
+        if logprob == -inf:
+            assert candidate.sampled_logprob is None
+        else:
+            assert candidate.sampled_logprob == pytest.approx(logprob, abs=1e-5)
+
+
+def test_a_greedy_run_has_no_probability_after_temperature() -> None:
+    logits = random_logits(rows=1)
+    samplers = greedy_samplers(1)
+
+    [told] = describe_choices(logits, samplers[0].choose(logits), samplers)
+
+    assert [candidate.sampled_logprob for candidate in told.candidates] == [None] * 5
+
+
+def greedy_samplers(rows: int) -> list[Sampler]:
+    return [Sampler(Sampling(), seed=0) for _ in range(rows)]

@@ -13,6 +13,7 @@ from inference.model_files import ModelFiles
 from inference.records import TokenizerFiles
 from inference.text import TextCodec, byte_of_character
 from inference.tokenizer_files import one_template, read_tokenizer
+from tests.builders import byte_tokenizer_files
 
 FAMILY = "👩‍👩‍👧‍👦"
 PROMPTS = {
@@ -185,3 +186,12 @@ def test_of_several_templates_the_one_for_conversations_is_used() -> None:
     assert one_template({"default": "a", "tool_use": "b"}) == "a"
     assert one_template("c") == "c"
     assert one_template(None) is None
+
+
+def test_a_conversation_is_written_by_the_models_own_template() -> None:
+    codec = TextCodec(byte_tokenizer_files())
+    turns = (("system", "be brief"), ("user", "why"))
+
+    assert codec.decode(codec.encode_turns(turns, is_raw=False)) == "be briefwhy>"
+    assert codec.decode(codec.encode_turns(turns, is_raw=True)) == "be brief\n\nwhy"
+    assert codec.encode_turns((("user", "why"),), is_raw=False) == codec.encode("why", is_raw=False)

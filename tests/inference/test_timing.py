@@ -46,18 +46,35 @@ def cuda_clock(log: list[str], elapsed_ms: float, *times_s: float) -> CudaClock:
 
 
 def test_a_host_lap_runs_from_its_start_to_the_devices_end() -> None:
-    clock = HostClock(read=scripted_time(10.0, 10.25, 10.5))
+    clock = HostClock(read=scripted_time(10.0, 10.5))
 
     clock.start_lap()
     lap_s = clock.end_lap()
 
     assert lap_s == 0.5
-    assert clock.host_lap_s == 0.25
+
+
+def test_a_host_clock_tells_when_the_work_was_handed_to_a_device() -> None:
+    clock = HostClock(lambda: None, scripted_time(10.0, 10.25, 10.5))
+
+    clock.start_lap()
+
+    assert clock.handed_over() == 0.25
+    assert clock.end_lap() == 0.5
+
+
+def test_nothing_is_handed_over_on_a_cpu() -> None:
+    clock = HostClock(read=scripted_time(10.0, 10.5))
+
+    clock.start_lap()
+
+    assert clock.handed_over() is None
+    assert clock.end_lap() == 0.5
 
 
 def test_a_host_clock_waits_for_the_device_before_and_after_the_lap() -> None:
     log: list[str] = []
-    times = scripted_time(1.0, 2.0, 4.0)
+    times = scripted_time(1.0, 4.0)
 
     def read() -> float:
         log.append("read")
@@ -67,26 +84,26 @@ def test_a_host_clock_waits_for_the_device_before_and_after_the_lap() -> None:
     clock.start_lap()
     clock.end_lap()
 
-    assert log == ["synchronize", "read", "read", "synchronize", "read"]
+    assert log == ["synchronize", "read", "synchronize", "read"]
 
 
 def test_a_host_lap_is_never_negative() -> None:
-    clock = HostClock(read=scripted_time(10.0, 9.0, 8.0))
+    clock = HostClock(lambda: None, scripted_time(10.0, 9.0, 8.0))
 
     clock.start_lap()
 
+    assert clock.handed_over() == 0.0
     assert clock.end_lap() == 0.0
-    assert clock.host_lap_s == 0.0
 
 
 def test_a_cuda_lap_is_the_events_time_in_seconds() -> None:
     clock = cuda_clock([], 12.5, 1.0, 1.25)
 
     clock.start_lap()
+    host_s = clock.handed_over()
     lap_s = clock.end_lap()
 
-    assert lap_s == 0.0125
-    assert clock.host_lap_s == 0.25
+    assert (host_s, lap_s) == (0.25, 0.0125)
 
 
 def test_a_cuda_lap_is_read_only_after_its_end_was_waited_for() -> None:
@@ -104,8 +121,8 @@ def test_a_cuda_lap_is_never_negative() -> None:
 
     clock.start_lap()
 
+    assert clock.handed_over() == 0.0
     assert clock.end_lap() == 0.0
-    assert clock.host_lap_s == 0.0
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from inference.records import LayerType
 from tests.visuals.traces import trace_of
-from visuals.attention import allowed_cells, caption, description, mask_steps, mask_window
+from visuals.attention import (
+    LayerKind,
+    caption,
+    description,
+    kind_words,
+    layer_items,
+    layer_kinds,
+    look_cost,
+    mask_steps,
+)
 
 RUN = trace_of([b"a"] * 56, [b"b", b"c"])
 SHAPE = RUN.info.shape
-
-
-@pytest.mark.parametrize(("query", "context"), [(1, 1), (4, 4), (1, 57), (3, 9)])
-def test_allowed_cells_are_those_of_a_lower_triangle(query: int, context: int) -> None:
-    mask = np.tril(np.ones((query, context)), context - query)
-
-    assert allowed_cells(query, context) == mask.sum()
 
 
 def test_a_step_is_its_phase_and_lengths() -> None:
@@ -36,19 +37,100 @@ def test_the_caption_is_made_from_the_newest_step() -> None:
 def test_layers_that_all_have_a_window_read_no_more_than_it() -> None:
     windowed = replace(SHAPE, layer_types=(LayerType.SLIDING,) * 2, sliding_window=8)
 
-    assert mask_window(windowed) == 8
     assert caption(RUN.events, windowed) == "One new row of 8 cells: 8 keys read, 1 stored."
 
 
 def test_where_only_some_layers_have_a_window_the_caption_says_which_are_drawn() -> None:
     mixed = replace(SHAPE, layer_types=(LayerType.SLIDING, LayerType.FULL), sliding_window=8)
 
-    assert mask_window(mixed) is None
-    assert caption(RUN.events, mixed).endswith("1 stored (layers with full attention).")
+    assert caption(RUN.events, mixed).endswith("1 stored (full attention).")
 
 
 def test_the_picture_is_told_in_words() -> None:
     assert description((), SHAPE) == "Attention mask: empty, no step yet."
     assert description(RUN.events, SHAPE).startswith(
         "Attention mask: a lower triangle of 56 rows from prefill, then 1 row from decode steps."
+    )
+
+
+def test_each_layer_has_the_kind_that_the_model_says() -> None:
+    shape = replace(
+        SHAPE,
+        num_hidden_layers=5,
+        layer_types=(
+            LayerType.SLIDING,
+            LayerType.FULL,
+            LayerType.CHUNKED,
+            LayerType.RECURRENT,
+            LayerType.NONE,
+        ),
+        windows_per_layer=(8, None, 16, None, None),
+        pair_flops_per_layer=(4, 4, 4, 0, 0),
+    )
+
+    assert [kind.label for kind in layer_kinds(shape)] == [
+        "sliding window 8",
+        "full attention",
+        "chunks of 16",
+        "recurrent state",
+        "no attention",
+    ]
+    items = layer_items(shape)
+    assert items["of_layer"] == [0, 1, 2, 3, 4]
+    assert items["default"] == 1
+    assert (items["heads"], items["kv_heads"]) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "read"),
+    [
+        (LayerKind(type=LayerType.SLIDING, window=8), 8),
+        (LayerKind(type=LayerType.CHUNKED, window=16), 9),
+        (LayerKind(type=LayerType.FULL), 57),
+    ],
+    ids=["window", "chunk", "full"],
+)
+def test_the_caption_counts_the_keys_that_a_layer_of_this_kind_reads(
+    kind: LayerKind, read: int
+) -> None:
+    words = caption(RUN.events, SHAPE, kind)
+
+    assert f"{read} keys read" in words
+
+
+def test_a_layer_without_attention_reads_no_key() -> None:
+    kind = LayerKind(type=LayerType.RECURRENT, attends=False)
+
+    assert caption(RUN.events, SHAPE, kind).startswith("Recurrent state: no query reads a key")
+
+
+def test_a_chunk_of_prefill_is_a_rectangle_and_a_triangle() -> None:
+    row = replace(RUN.events[0].rows[0], query_tokens=16, context_tokens=48)
+    chunk = replace(RUN.events[0], rows=(row,))
+
+    assert caption((chunk,), SHAPE) == (
+        "A chunk: a rectangle 16 \u00d7 32 and a triangle of 16 rows, 648 allowed cells."
+    )
+
+
+def test_every_distinct_kind_has_its_words() -> None:
+    mixed = replace(SHAPE, layer_types=(LayerType.SLIDING, LayerType.FULL), sliding_window=8)
+
+    short, long = kind_words(RUN.events, mixed)
+
+    assert "8 keys read" in short["caption"]
+    assert "57 keys read" in long["description"]
+
+
+def test_what_looking_cost_is_told_with_the_laps_with_and_without_it() -> None:
+    decode = replace(RUN.events[1], cold=False)
+    looked = replace(decode, look_s=0.0004, duration_s=0.0412)
+    plain = replace(decode, duration_s=0.041)
+
+    assert look_cost((plain,)) == ""
+    assert look_cost((looked,)).replace("\u00a0", " ") == (
+        "Looking: 0.400 ms after a step, in no lap; laps 41.2 ms with it (medians)."
+    )
+    assert "laps 41.2 ms with it, 41.0 ms without" in look_cost((looked, plain)).replace(
+        "\u00a0", " "
     )

@@ -170,7 +170,7 @@ def test_readings_are_percent_and_a_missing_one_is_a_gap() -> None:
 
 
 def test_what_is_not_available_says_why() -> None:
-    assert missing(LONG) == ["No GPU busy: this machine has no NVIDIA driver."]
+    assert missing(LONG) == ["This machine has no NVIDIA driver, so not available: GPU busy."]
     assert [reading["name"] for reading in newest_readings(LONG.telemetry)] == [
         "CPU, all cores",
         "CPU, engine",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from inference.records import Phase, TelemetrySample
-from visuals import kv_cache, latency, utilization
+from inference.records import Part, Phase, TelemetrySample
+from visuals import kv_cache, latency, next_token, roofline_rows, utilization
 from visuals.axes import picked
 from visuals.live.frame_tokens import Drawn, Frame
 from visuals.live.tables import appended, merged, replaced
@@ -23,7 +23,8 @@ def chart_rows(drawn: Drawn) -> Frame:
     """Return tables by the names of the charts' data."""
     tables = _reading_tables(drawn)
     if drawn.fresh:
-        tables |= _lap_tables(drawn) | _cache_tables(drawn)
+        tables |= _lap_tables(drawn) | _cache_tables(drawn) | _roofline_tables(drawn)
+        tables |= _entropy_tables(drawn)
     return tables
 
 
@@ -37,6 +38,23 @@ def _lap_tables(drawn: Drawn) -> Frame:
             name = f"{phase.value}_laps"
             tables[name] = appended(rows)
             tables[f"{name}_extent"] = replaced(latency.lap_extent(drawn.events, phase))
+        bounds = latency.bound_rows(drawn.fresh, drawn.trace.info, phase, first=before + 1)
+        if bounds:
+            tables[f"{phase.value}_laps_bounds"] = appended(bounds)
+    return tables
+
+
+def _roofline_tables(drawn: Drawn) -> Frame:
+    """Return the points of the new steps, and what else the rooflines show after them."""
+    info = drawn.trace.info
+    tables: Frame = {}
+    for part in Part:
+        points = roofline_rows.point_rows(drawn.fresh, info, part)
+        if points:
+            tables[f"roofline_{part.value}"] = appended(points)
+        if points or not drawn.seen:
+            ends = roofline_rows.frame_datasets(drawn.events, info, part)
+            tables |= {name: replaced(rows) for name, rows in ends.items()}
     return tables
 
 
@@ -49,6 +67,18 @@ def _cache_tables(drawn: Drawn) -> Frame:
         "cache_growth_extent": replaced(kv_cache.growth_extent(events)),
         "tokens_per_layer": replaced(kv_cache.held_rows(events)),
         "tokens_per_layer_extent": replaced(kv_cache.held_extent(events)),
+    }
+
+
+def _entropy_tables(drawn: Drawn) -> Frame:
+    """Return the entropy of the first request's new steps, and the ends of its axes."""
+    first = drawn.trace.requests[0].request_id if drawn.trace.requests else ""
+    rows = next_token.entropy_rows(drawn.fresh, first)
+    if not rows:
+        return {}
+    return {
+        "entropy_by_step": appended(rows),
+        "entropy_by_step_extent": replaced(next_token.entropy_extent(drawn.events, first)),
     }
 
 

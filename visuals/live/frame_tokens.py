@@ -21,7 +21,7 @@ from visuals.tokens import (
 ITEM_BYTES = 40 * 1024  # what prompt tokens and steps may take; the rest is bounded by itself
 _LEAST_PROMPT_ITEM = 16
 _LEAST_STEP = 128
-_STEP_ROWS = 380  # a step's rows in the charts and the mask
+_STEP_ROWS = 600  # a step's rows in the charts and the mask
 _BYTE_IN_JSON = 6  # \u0000
 _MOST_STEPS = ITEM_BYTES // _LEAST_STEP
 _STEPS_BACK = 16  # hold the last three bytes of the text before: control tokens give none

@@ -10,8 +10,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from inference.records import RunStatus, RunTrace
-from visuals import attention, figures, kv_cache, latency, utilization
+from inference.records import Finish, Part, RunState, RunStatus, RunTrace
+from visuals import (
+    attention,
+    cache_account,
+    figures,
+    kv_cache,
+    latency,
+    next_token,
+    roofline_rows,
+    utilization,
+    weights,
+)
+from visuals.live.frame_batch import batch_parts, batch_plan, slot_tables
 from visuals.live.frame_rows import chart_rows
 from visuals.live.frame_tokens import (
     ITEM_BYTES,
@@ -27,6 +38,11 @@ from visuals.live.tables import json_size
 
 VERSION = 1
 MAX_FRAME_BYTES = 64 * 1024
+FINISH_WORDS = {
+    Finish.EOS: "end of text selected",
+    Finish.LENGTH: "most new tokens reached",
+    Finish.CONTEXT: "the context is full",
+}
 
 
 def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
@@ -51,20 +67,32 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
     drawn = Drawn(trace=trace, seen=seen, done=seen + steps, pieces=pieces)
     body: Frame = {
         "v": VERSION,
-        "run": _run(status),
+        "run": _run(status) | {"ended": finish_words(trace)},
         "from": start,
         "to": start + len(prompt) + steps,
         "total": total,
         "prompt": prompt,
-        "rows": chart_rows(drawn),
+        "rows": chart_rows(drawn) | slot_tables(drawn),
         "readings": utilization.newest_readings(trace.telemetry),
+        "unavailable": utilization.remarks(trace) if start == 0 or status.state.is_final else None,
         "text": text_parts(drawn, is_final=status.state.is_final),
     }
     if start == 0:
         body["model"] = _model(trace)
     if start == 0 or steps:
         body |= _step_parts(drawn)
+    body |= batch_parts(drawn)
+    if weights.is_changed(trace.events[:seen], drawn.events):
+        body["weights"] = weights.reuse_items(drawn.events, trace.info.shape)
     return body
+
+
+def finish_words(trace: RunTrace) -> str:
+    """Return why a run that finished did, where all its rows ended alike; empty otherwise."""
+    ends = {row.finish for event in trace.events for row in event.rows if row.finish is not None}
+    if trace.state is not RunState.DONE or len(ends) != 1:
+        return ""
+    return FINISH_WORDS[ends.pop()]
 
 
 def _run(status: RunStatus) -> Frame:
@@ -89,8 +117,9 @@ def _model(trace: RunTrace) -> Frame:
         "kind": info.device.kind,
         "started_at": info.started_at.isoformat(),
         "layers": info.shape.num_hidden_layers,
-        "window": attention.mask_window(info.shape),
-        "unavailable": utilization.missing(trace),
+        "attention": attention.layer_items(info.shape),
+        "matrices": weights.matrix_items(info.shape),
+        "batch": batch_plan(trace),
         "requests": [
             {
                 "id": request.request_id,
@@ -113,13 +142,40 @@ def _step_parts(drawn: Drawn) -> Frame:
         "mask": attention.mask_steps(drawn.fresh, first),
         "step": _step(drawn),
         "captions": {
-            "mask": attention.caption(events, shape),
-            "latency": latency.caption(events),
+            "latency": latency.caption(events, trace.info),
             "kv": kv_cache.caption(events, shape),
+            "weights": weights.caption(events, shape),
         },
-        "descriptions": {"mask": attention.description(events, shape)},
-        "figures": [asdict(figure) for figure in figures.headline(upto, first)] if first else [],
+        "roofline": {
+            "captions": {
+                part.value: roofline_rows.caption(events, trace.info, part) for part in Part
+            },
+            "alarm": roofline_rows.alarm(drawn.fresh, trace.info),
+        },
+        "mask_words": attention.kind_words(events, shape),
+        "look": attention.look_cost(events),
+        "account": cache_account.account(events, trace.info),
+        "next": _next_token(drawn, first),
+        "figures": _figures(upto, first),
     }
+
+
+def _next_token(drawn: Drawn, request_id: str) -> Frame | None:
+    """Return how the first request's newest token of this frame was chosen."""
+    for event in reversed(drawn.fresh):
+        for row in event.rows:
+            if row.request_id == request_id:
+                sampling = drawn.trace.requests[0].sampling
+                return next_token.next_token_item(event, sampling, row, drawn.pieces)
+    return None
+
+
+def _figures(trace: RunTrace, request_id: str) -> list[Frame]:
+    """Return the headline figures; of several requests they are the first one's, and say so."""
+    made = [asdict(figure) for figure in figures.headline(trace, request_id)] if request_id else []
+    for figure in made if len(trace.requests) > 1 else ():
+        figure["note"] = ", ".join(filter(None, ("request 1", str(figure["note"]))))
+    return made
 
 
 def _step(drawn: Drawn) -> Frame | None:
@@ -133,7 +189,7 @@ def _step(drawn: Drawn) -> Frame | None:
         "index": event.index,
         "phase": event.phase.value,
         "decode": drawn.decode_steps,
-        "decode_most": max(most - 1, 0),
+        "decode_most": max(most - 1, 0) if len(drawn.trace.requests) == 1 else 0,
         "T": event.query_tokens,
         "L": event.context_tokens,
         "stored": stored,

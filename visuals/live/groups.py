@@ -43,6 +43,7 @@ class RunGroup:
 
     Attributes:
         runs: In the order of ``planned``; shorter while some have not begun.
+        is_stopped: True once a user asked for its end; the run that goes takes a moment to stop.
         is_over: True once nothing of it will be run any more.
         message: Why it ended early; empty when it did not.
     """
@@ -50,6 +51,7 @@ class RunGroup:
     group_id: str
     planned: tuple[PlannedRun, ...]
     runs: list[LiveRun] = field(default_factory=list)
+    is_stopped: bool = False
     is_over: bool = False
     message: str = ""
 
@@ -110,8 +112,7 @@ class Groups:
 
     def stop(self, group: RunGroup) -> None:
         """End the run that goes and let the rest be."""
-        group.is_over = True
-        group.message = STOPPED
+        group.is_stopped = True
         if group.current is not None:
             self._hub.control(group.current, Action.STOP)
 
@@ -133,7 +134,8 @@ class Groups:
 
     def _submit_next(self, group: RunGroup) -> LiveRun | None:
         """Return the next run, None when the hub takes no more; the first must be taken."""
-        order = group.planned[len(group.runs)].order
+        planned = group.planned[len(group.runs)]
+        order = planned.order
         try:
             run = self._hub.submit(order)
         except TokenByTokenError as error:
@@ -144,14 +146,14 @@ class Groups:
                 group.message = str(error)
                 return None
             run = _refused(order, str(error))
-        run.patience = PATIENCE
+        run.patience, run.is_kept = PATIENCE, not planned.is_warm_up
         group.runs.append(run)
         return run
 
     def _take_end(self, group: RunGroup, run: LiveRun) -> None:
-        if run.state in {RunState.ABANDONED, RunState.STOPPED}:
+        if group.is_stopped or run.state in {RunState.ABANDONED, RunState.STOPPED}:
             group.is_over = True
-            group.message = group.message or run.message or STOPPED
+            group.message = STOPPED if group.is_stopped else run.message or STOPPED
 
 
 def _refused(order: RunOrder, sentence: str) -> LiveRun:

@@ -7,14 +7,16 @@ the grace time it is stopped and the device is free.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import secrets
+import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Protocol
 
@@ -22,6 +24,7 @@ from inference.client import EngineClient
 from inference.errors import InputError, TokenByTokenError
 from inference.messages import (
     Action,
+    Attended,
     Command,
     Control,
     EngineDied,
@@ -29,17 +32,24 @@ from inference.messages import (
     LoadFailed,
     Loading,
     LoadModel,
+    LookRefused,
+    Measure,
+    MeasureEnded,
+    Measuring,
     ModelReady,
     Reply,
     RunEnded,
     RunStarted,
     Sampled,
+    SplitSteps,
     StateChanged,
     Stepped,
 )
-from inference.orders import RunOrder, build_requests, check_order
+from inference.orders import RunOrder, build_requests, check_order, look_of
 from inference.recording import Recording
 from inference.records import (
+    AttentionChoice,
+    DecodeMode,
     LoadStage,
     Request,
     RunState,
@@ -47,13 +57,18 @@ from inference.records import (
     RunTrace,
     Unavailable,
 )
+from inference.roofline_records import MeasuredCeilings
 from inference.text import TextCodec
+from visuals.live.attention_feed import Looked
+from visuals.live.looking import Looks
+from visuals.live.measuring import Measurements, MeasureStatus
 from visuals.live.replaying import Replay
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 30.0  # covers a reload and a short network drop
 HOUSEKEEPING_S = 1.0
+LOOKED_AT_SPLIT = 8  # one in so many steps is timed in parts while somebody looks at them
 QUEUE_LIMIT = 32
 KEPT_RUNS = 40
 
@@ -80,7 +95,10 @@ class LiveRun:
         early_controls: Steps, pauses and paces asked for before the engine took the run up.
         replay: How far a recorded run that plays again has come; None for all others.
         patience: How many grace times it may go unwatched.
+        is_kept: False for a run that is no use on disk, such as a warm-up.
+        steps_per_s: The pace asked for last; None for as fast as it goes.
         notice: What the viewer must know while the run goes on; empty when all is well.
+        split_every: One in so many steps is timed in parts; None when none is.
     """
 
     run_id: str
@@ -98,7 +116,10 @@ class LiveRun:
     early_controls: list[Control] = field(default_factory=list)
     replay: Replay | None = None
     patience: int = 1
+    is_kept: bool = True
+    steps_per_s: float | None = None
     notice: str = ""
+    split_every: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +162,8 @@ class Hub:
 
     # Called with each run that has ended, under the lock: they must be quick.
     on_end: list[Callable[[LiveRun], None]]
+    # Finds a run that was kept elsewhere by its id; None where none are kept.
+    recall: Callable[[str], RunTrace | None] | None = None
 
     def __init__(
         self,
@@ -156,6 +179,8 @@ class Hub:
         self._registry = _Registry()
         self.on_end = []
         self._engine = start_engine(self.receive)
+        self._looks = Looks(send=self._engine.send)
+        self._measurements = Measurements(send=self._engine.send)
 
     @property
     def lock(self) -> threading.RLock:
@@ -181,6 +206,7 @@ class Hub:
                 run_id=secrets.token_urlsafe(6),
                 token=secrets.token_urlsafe(16),
                 order=order,
+                steps_per_s=order.steps_per_s,
                 state=RunState.QUEUED,
                 last_seen_s=self._now(),
             )
@@ -199,18 +225,30 @@ class Hub:
                 return known
             if known is not None:
                 run_id = f"file-{secrets.token_urlsafe(6)}"
-            run = LiveRun(
-                run_id=run_id,
-                token=secrets.token_urlsafe(16),
-                order=None,
-                state=trace.state if trace.state.is_final else RunState.STOPPED,
-                message=trace.message,
-                recorded=trace,
-                last_seen_s=self._now(),
-            )
-            self._registry.runs[run_id] = run
-            self._forget_old()
-            return run
+            return self._registered(trace, run_id)
+
+    def reopen(self, run_id: str) -> LiveRun | None:
+        """Return a run that is kept though the registry has forgotten it; None when it is not."""
+        trace = self.recall(run_id) if self.recall is not None else None
+        if trace is None:
+            return None
+        with self._lock:
+            return self._registry.runs.get(run_id) or self._registered(trace, run_id)
+
+    def _registered(self, trace: RunTrace, run_id: str) -> LiveRun:
+        """Register a finished run under this id."""
+        run = LiveRun(
+            run_id=run_id,
+            token=secrets.token_urlsafe(16),
+            order=None,
+            state=trace.state if trace.state.is_final else RunState.STOPPED,
+            message=trace.message,
+            recorded=trace,
+            last_seen_s=self._now(),
+        )
+        self._registry.runs[run_id] = run
+        self._forget_old()
+        return run
 
     def replay(self, trace: RunTrace, *, speed: float = 1.0, is_paused: bool = False) -> LiveRun:
         """Play a recorded run from its beginning, and return the run that shows it."""
@@ -293,6 +331,8 @@ class Hub:
         """Steer a run; one that waits remembers it, one that has ended ignores it."""
         control = Control(run_id=run.run_id, action=action, steps_per_s=steps_per_s)
         with self._lock:
+            if action is Action.PACE:
+                run.steps_per_s = steps_per_s
             if run.replay is not None:
                 run.replay.control(action, steps_per_s)
                 run.state = run.replay.state
@@ -306,6 +346,47 @@ class Hub:
                 self._advance()
             else:
                 run.early_controls.append(control)
+
+    # What the attention weights were
+
+    def split_steps(self, run: LiveRun, *, is_wanted: bool) -> None:
+        """Time the parts of some of a run's next steps, while somebody looks at them."""
+        with self._lock:
+            every = LOOKED_AT_SPLIT if is_wanted else None
+            if run is self._registry.active and run.split_every != every:
+                run.split_every = every
+                self._engine.send(SplitSteps(run_id=run.run_id, every=every))
+
+    def look_at(self, run: LiveRun, choice: AttentionChoice, query: int | None = None) -> None:
+        """Look at another layer or head of a run, or at one query of its prompt exactly."""
+        with self._lock:
+            self._looks.ask(run.run_id, choice, query)
+
+    def attention(self, run: LiveRun) -> Looked:
+        """Return what is known of the run's attention weights."""
+        with self._lock:
+            return self._looks.looked(run.run_id, is_from_file=run.order is None)
+
+    # Measurements between two runs
+
+    def measure(self, command: Measure) -> None:
+        """Measure the device as soon as the engine is idle; runs wait meanwhile.
+
+        Raises:
+            InputError: A measurement waits or goes already.
+        """
+        with self._lock:
+            self._measurements.order(command)
+            self._advance()
+
+    def stop_measuring(self) -> None:
+        """End the measurement that goes or waits; without one, do nothing."""
+        with self._lock:
+            self._measurements.stop()
+
+    def measure_status(self) -> MeasureStatus:
+        """Return where the measurement stands, and what was measured before."""
+        return self._measurements.status
 
     # Who is watching
 
@@ -355,12 +436,30 @@ class Hub:
         with self._lock:
             if isinstance(reply, Stepped | Sampled | RunStarted | StateChanged | RunEnded):
                 self._receive_run(reply)
+            elif isinstance(reply, Attended | LookRefused):
+                self._looks.receive(reply)
             elif isinstance(reply, Loading):
                 self._held.stage = reply.stage
             elif isinstance(reply, LoadFailed):
                 self._loading_failed(reply.sentence)
+            elif isinstance(reply, Measuring | MeasureEnded):
+                self._receive_measurement(reply)
             elif isinstance(reply, EngineDied):
                 self._engine_died(reply)
+
+    def _receive_measurement(self, reply: Measuring | MeasureEnded) -> None:
+        self._measurements.receive(reply)
+        measured = reply.ceilings if isinstance(reply, MeasureEnded) else None
+        if measured is not None:
+            self._tell_runs(measured)
+        self._advance()
+
+    def _tell_runs(self, measured: MeasuredCeilings) -> None:
+        """Give the roofs to runs that were made here before they were known."""
+        for run in self._registry.runs.values():
+            recording = run.recording
+            if recording is not None and recording.info.device == measured.device:
+                recording.info = replace(recording.info, ceilings=measured.ceilings)
 
     def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:
         run, codec = self._registry.active, self._held.codec
@@ -368,7 +467,8 @@ class Hub:
             return  # the last words of a run that is over
         if isinstance(reply, RunStarted):
             run.recording = Recording(reply.info, run.requests, codec)
-            if run.state is RunState.QUEUED:
+            self._looks.started(run.run_id, run.recording)
+            if run.state in (RunState.QUEUED, RunState.LOADING):
                 run.state = RunState.RUNNING
         elif isinstance(reply, StateChanged):
             run.state = reply.state
@@ -387,13 +487,15 @@ class Hub:
         """Make the text codec, which takes a second or two, before anybody waits for the lock."""
         try:
             codec = TextCodec.from_files(reply.tokenizer_files)
-            codec.templated("")  # its first call imports the template renderer
         except TokenByTokenError as error:
             with self._lock:
                 self._loading_failed(str(error))
             return
+        with contextlib.suppress(TokenByTokenError):  # a template may refuse an empty prompt
+            codec.templated("")  # the first call imports the renderer; nobody waits for it here
         with self._lock:
             self._held = _Held(ready=reply, codec=codec)
+            self._measurements.model_is_held(reply.ceilings)
             self._advance()
 
     def _loading_failed(self, sentence: str) -> None:
@@ -406,10 +508,11 @@ class Hub:
 
     def _engine_died(self, reply: EngineDied) -> None:
         sentence = (
-            f"the engine process ended unexpectedly (exit code {reply.exit_code}), out of memory "
-            "perhaps; what was recorded is kept and the next run starts a new engine"
+            f"the engine process ended unexpectedly ({_exit_words(reply.exit_code)}); "
+            "what was recorded is kept and the next run starts a new engine"
         )
         log.error(sentence)
+        self._measurements.died(sentence)
         active = self._registry.active
         if self._held.loading is not None:
             self._loading_failed(sentence)
@@ -425,7 +528,9 @@ class Hub:
     def _advance(self) -> None:
         """Bring the first run in the queue as far as it can go."""
         registry = self._registry
-        while registry.active is None and self._held.loading is None and registry.waiting:
+        if registry.active is None and self._held.loading is None:
+            self._measurements.begin()
+        while self._is_idle and registry.waiting:
             run = registry.waiting[0]
             order = run.order
             if order is None:
@@ -437,6 +542,12 @@ class Hub:
                 registry.waiting.popleft()
                 self._begin(run, order)
 
+    @property
+    def _is_idle(self) -> bool:
+        """True while the engine runs, loads and measures nothing."""
+        is_free = self._registry.active is None and self._held.loading is None
+        return is_free and not self._measurements.is_going
+
     def _begin(self, run: LiveRun, order: RunOrder) -> None:
         """Send one run to the engine, or fail it with the reason."""
         try:
@@ -444,8 +555,13 @@ class Hub:
         except TokenByTokenError as error:
             self._finish(run, RunState.FAILED, str(error))
             return
-        run.state = RunState.QUEUED
+        # What a decode step is prepared with shows like the loading of a model.
+        is_prepared = order.decode is not DecodeMode.EAGER
+        run.state = RunState.LOADING if is_prepared else RunState.QUEUED
         self._registry.active = run
+        run.split_every = order.split_every
+        look = look_of(order, self._held.ready.shape) if self._held.ready is not None else None
+        self._looks.begin(run.run_id, look)
         self._engine.send(
             Generate(
                 run_id=run.run_id,
@@ -455,6 +571,10 @@ class Hub:
                 steps_per_s=order.steps_per_s,
                 chunk_tokens=order.chunk_tokens,
                 cache=order.cache,
+                look=look,
+                split_every=order.split_every,
+                decode=order.decode,
+                plan=order.plan,
             )
         )
         for control in run.early_controls:
@@ -481,6 +601,7 @@ class Hub:
             run.state = RunState.ABANDONED
             grace_s = self._grace_s * run.patience
             run.message = f"stopped because nobody had watched for {grace_s:.0f} s"
+        self._looks.ended(run.run_id)
         for tell in self.on_end:
             tell(run)
 
@@ -497,6 +618,13 @@ class Hub:
         if run.replay is not None:
             return is_idle and self._now() - run.last_seen_s > self._grace_s
         return is_idle and run.state.is_final
+
+
+def _exit_words(exit_code: int | None) -> str:
+    """Return what an exit code says: a process killed from outside often was out of memory."""
+    if exit_code is not None and -exit_code == signal.SIGKILL:
+        return f"exit code {exit_code}: killed, by a system short of memory perhaps"
+    return f"exit code {exit_code}"
 
 
 def _wanted(run: LiveRun) -> LoadModel:

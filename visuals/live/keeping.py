@@ -14,7 +14,7 @@ from inference.errors import InputError
 from inference.journals import Journal
 from inference.records import RunTrace
 from inference.store import RunStore
-from visuals.live.hub import Hub, LiveRun
+from visuals.live.hub import Hub, LiveRun, app_hub
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,9 @@ class Keeper:
         self._journals: dict[str, Journal] = {}
         self._settled: set[str] = set()
         self._wake = threading.Event()
+        self._lock = threading.Lock()  # of the writes; never taken under the hub's
         hub.on_end.append(self._ended)
+        hub.recall = self._recall
 
     def keep(self, stop: threading.Event) -> None:
         """Keep runs until told to stop, those that were cut off first; run on a thread."""
@@ -53,10 +55,11 @@ class Keeper:
 
     def keep_once(self) -> None:
         """Write what the runs have gained, and the files of those that have ended."""
-        for run in self._hub.runs():
-            is_ours = run.recorded is None and run.replay is None
-            if is_ours and run.run_id not in self._settled:
-                self._keep_run(run)
+        with self._lock:
+            for run in self._hub.runs():
+                is_ours = run.recorded is None and run.replay is None and run.is_kept
+                if is_ours and run.run_id not in self._settled:
+                    self._keep_run(run)
 
     def _keep_run(self, run: LiveRun) -> None:
         is_final = run.state.is_final  # asked first: what comes later is in the next round
@@ -88,6 +91,12 @@ class Keeper:
             log.warning("%s", error)
         self.problem = str(error)
 
+    def _recall(self, run_id: str) -> RunTrace | None:
+        try:
+            return self._store.open(run_id)
+        except InputError:
+            return None
+
     def _ended(self, _run: LiveRun) -> None:
         self._wake.set()
 
@@ -96,3 +105,9 @@ class Keeper:
 def app_store() -> RunStore:
     """Return the process's one store."""
     return RunStore()
+
+
+@cache
+def app_keeper() -> Keeper:
+    """Return the process's one keeper, of its one hub in its one store."""
+    return Keeper(app_hub(), app_store())

@@ -1,8 +1,19 @@
 // The live panel: one component that follows one run over its own WebSocket.
 // The server sends what is new, the panel draws it and answers "a"; only then comes the next frame.
 
-const PANELS = [HeaderPanel, TokensPanel, MaskPanel, LatencyPanel, CachePanel, UtilizationPanel];
-const WHOLE_WIDTH = new Set([HeaderPanel, TokensPanel]);
+const PANELS = [
+  HeaderPanel,
+  TokensPanel,
+  BatchPanel,
+  MaskPanel,
+  RooflinePanel,
+  LatencyPanel,
+  WeightsPanel,
+  CachePanel,
+  UtilizationPanel,
+  NextTokenPanel,
+];
+const WHOLE_WIDTH = new Set([HeaderPanel, TokensPanel, BatchPanel]);
 const TRIES_BEFORE_POLLING = 4;
 const LONGEST_WAIT_MS = 5000;
 const POLL_MS = 400; // between two frames that the page hands over
@@ -18,6 +29,8 @@ class LivePanel {
     this.hover = new Hover();
     this.ctx = { data: component.data, store: this.store, hover: this.hover, tokens: [] };
     this.ctx.theme = readTheme(this.root);
+    this.ctx.tell = (name, value) => this.component.setStateValue(name, value);
+    this.ctx.tell = (name, value) => this.component.setStateValue(name, value);
     this.ctx.tip = new Tip(this.root);
     loadVega();
     const grid = make("div", "grid");

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 from streamlit.components import v2
 
-from visuals import attention, kv_cache, latency, tokens, utilization
+from visuals import (
+    attention,
+    kv_cache,
+    latency,
+    next_token,
+    roofline,
+    slots,
+    tokens,
+    utilization,
+    weights,
+)
 
 if TYPE_CHECKING:
     from streamlit.components.v2.bidi_component import ComponentResult
@@ -22,8 +32,13 @@ _SCRIPTS = (
     "panel_base.js",
     "panel_header.js",
     "panel_tokens.js",
+    "panel_attention.js",
     "panel_mask.js",
     "panel_charts.js",
+    "panel_roofline.js",
+    "panel_weights.js",
+    "panel_next.js",
+    "panel_batch.js",
     "panel.js",
 )
 _CHARTS = (
@@ -34,6 +49,11 @@ _CHARTS = (
     kv_cache.tokens_per_layer,
     utilization.utilization,
     utilization.power,
+    roofline.roofline_step,
+    roofline.roofline_linear,
+    roofline.roofline_attention,
+    next_token.entropy_by_step,
+    slots.slot_timeline,
 )
 _EXPLANATIONS = {
     "tokens": tokens.EXPLANATION,
@@ -41,7 +61,12 @@ _EXPLANATIONS = {
     "latency": latency.EXPLANATION,
     "kv": kv_cache.EXPLANATION,
     "utilization": utilization.EXPLANATION,
+    "roofline": roofline.EXPLANATION,
+    "weights": weights.EXPLANATION,
+    "next": next_token.EXPLANATION,
+    "batch": slots.EXPLANATION,
 }
+_STYLES = ("panel.css", "panel_attention.css")
 
 
 def panel_script() -> str:
@@ -58,7 +83,7 @@ def chart_specs() -> dict[str, object]:
 _component = v2.component(
     "token_by_token_live_panel",
     html="",
-    css=(_FOLDER / "panel.css").read_text(encoding="utf-8"),
+    css="\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES),
     js=panel_script(),
     isolate_styles=True,
 )
@@ -72,7 +97,7 @@ def live_panel(
     frame: dict[str, object] | None = None,
     label: str = "",
 ) -> ComponentResult:
-    """Show a run and return what the panel tells: ``state``, ``transport`` and ``cursor``.
+    """Show a run and return what the panel tells: state, transport, cursor, look and part.
 
     Args:
         run_id: The run to follow; another one takes this one's place in the same panel.
@@ -94,10 +119,12 @@ def live_panel(
     return _component(
         key=key,
         data=data,
-        default={"state": None, "transport": "socket", "cursor": 0},
+        default={"state": None, "transport": "socket", "cursor": 0, "look": None, "part": "step"},
         on_state_change=_nothing,
         on_transport_change=_nothing,
         on_cursor_change=_nothing,
+        on_look_change=_nothing,
+        on_part_change=_nothing,
     )
 
 

@@ -34,6 +34,7 @@ function vegaConfig(theme) {
       labelOverlap: true,
     },
     axisY: { minExtent: 44, maxExtent: 44 },
+    style: { bound: { stroke: theme.text } },
     legend: { labelColor: soft, titleColor: soft, labelFontSize: 14, titleFontSize: 14 },
   };
 }
@@ -204,8 +205,9 @@ class LatencyPanel extends ChartPanel {
 
 const CACHE_VIEWS = [
   ["cache_growth", "total"],
-  ["cache_layers", "by layer"],
+  ["cache_layers", "layers"],
   ["tokens_per_layer", "tokens"],
+  ["account", "formula"],
 ];
 
 class CachePanel extends ChartPanel {
@@ -222,9 +224,16 @@ class CachePanel extends ChartPanel {
       button.type = "button";
       button.addEventListener("click", () => this.choose(name));
       choice.append(button);
-      const node = this.chart(parts.body, name, "", { hasLegend: name === "cache_layers" });
+      const isChart = name !== "account";
+      const node = isChart
+        ? this.chart(parts.body, name, "", { hasLegend: name === "cache_layers" })
+        : this.accountNode(parts.body);
       return { name, button, node };
     });
+    this.verdict = make("span", "verdict");
+    const line = make("div", "caption-line");
+    parts.caption.replaceWith(line);
+    line.append(parts.caption, this.verdict);
     this.choose("cache_growth");
     el.append(parts.panel);
   }
@@ -237,9 +246,43 @@ class CachePanel extends ChartPanel {
     this.paint();
   }
 
+  accountNode(parent) {
+    const node = make("div", "account");
+    node.tabIndex = 0;
+    node.setAttribute("role", "group");
+    node.setAttribute("aria-label", "Bytes counted and bytes of the tensors");
+    parent.append(node);
+    this.account = node;
+    return node;
+  }
+
+  reset() {
+    this.verdict.hidden = true;
+    this.account.replaceChildren();
+    super.reset();
+  }
+
   update(frame) {
     if (frame.captions) this.caption.textContent = frame.captions.kv;
+    if (frame.account) this.showAccount(frame.account);
     return super.update(frame);
+  }
+
+  // Each line: whose bytes, how they were counted, what the tensors hold.
+  showAccount({ verdict, reason, lines }) {
+    this.verdict.hidden = false;
+    this.verdict.dataset.verdict = verdict;
+    this.verdict.textContent = verdict;
+    this.verdict.title = reason || "The tensors hold exactly what the formula gives.";
+    const nodes = lines.map(([name, formula, bytes]) => {
+      const line = make("p", "account-line");
+      line.append(make("b", null, name + ": "));
+      if (formula) line.append(make("span", null, formula + "; "));
+      line.append(make("span", "account-sum", "tensors " + bytes));
+      return line;
+    });
+    if (reason) nodes.unshift(make("p", "account-line", reason));
+    this.account.replaceChildren(...nodes);
   }
 }
 
@@ -260,10 +303,10 @@ class UtilizationPanel extends ChartPanel {
   }
 
   update(frame) {
-    if (frame.model) {
-      this.missing.textContent = frame.model.unavailable.join(" ");
+    if (frame.unavailable) {
+      this.missing.textContent = frame.unavailable.join(" ");
       this.missing.title = this.missing.textContent;
-      this.missing.hidden = !frame.model.unavailable.length;
+      this.missing.hidden = !frame.unavailable.length;
     }
     if (this.ctx.store.rows.get("power")?.length) this.power.hidden = false;
     if (frame.readings?.length) this.readings.replaceChildren(...frame.readings.map(readingEntry));

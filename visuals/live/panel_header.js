@@ -58,7 +58,7 @@ class HeaderPanel {
     this.model.textContent = words.join(" \u00b7 ");
     this.model.title = this.model.textContent;
     this.prompt = model.requests.reduce((sum, request) => sum + request.prompt_tokens, 0);
-    this.most = Math.max(0, ...model.requests.map((request) => request.max_new_tokens - 1));
+    this.most = model.batch ? 0 : Math.max(0, ...model.requests.map((request) => request.max_new_tokens - 1));
     if (!this.step) this.stage(null);
   }
 
@@ -68,7 +68,8 @@ class HeaderPanel {
     const isDecode = step?.phase === "decode";
     this.chip(this.prefill, isPrefill, "PREFILL", isPrefill ? this.lengths(step) : "");
     const most = step?.decode_most ?? this.most;
-    const count = `${group(step?.decode ?? 0)}/${group(most)}`;
+    const done = group(step?.decode ?? 0);
+    const count = most ? `${done}/${group(most)}` : done; // a batch's number of steps is not known
     this.chip(this.decode, isDecode, "DECODE", isDecode ? `${count}  ${this.lengths(step)}` : count);
     this.tokens.replaceChildren(
       make("span", "word", "known "),
@@ -146,7 +147,8 @@ class HeaderPanel {
   }
 
   status(run) {
-    this.state.textContent = STATE_WORDS[run.state] || run.state;
+    const words = STATE_WORDS[run.state] || run.state;
+    this.state.textContent = run.ended ? `${words}: ${run.ended}` : words;
     this.state.dataset.state = run.state;
     const isWaiting = run.state === "queued" || run.state === "loading";
     let text = run.message;

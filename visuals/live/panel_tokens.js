@@ -194,6 +194,7 @@ class TokensPanel {
   mount(el, ctx) {
     this.ctx = ctx;
     const { panel, caption, body, tools, help } = makePanel("tokens", "Tokens", ctx.data.explanations?.tokens);
+    this.panel = panel;
     caption.remove();
     this.legend = make("div", "legend");
     for (const state of ["stored", "fed", "selected"]) {
@@ -237,6 +238,7 @@ class TokensPanel {
       const done = document.createTextNode("");
       const end = document.createTextNode("");
       text.append(done, end, make("span", "caret"));
+      strip.node.dataset.row = text.dataset.row = this.rows.length + 1;
       this.strips.append(strip.node);
       this.texts.append(text);
       this.rows.push({ strip, text, done, end });
@@ -247,8 +249,12 @@ class TokensPanel {
   update(frame) {
     const added = new Map();
     this.collect(frame, added);
+    if (frame.model) this.panel.classList.toggle("several", frame.model.requests.length > 1);
     for (const [number, tokens] of added) this.row(number).strip.add(tokens);
-    const steps = frame.mask || [];
+    for (const [number, fed, stored] of frame.batch?.step.strips || []) {
+      this.row(number).strip.step(fed, stored);
+    }
+    const steps = frame.batch ? [] : frame.mask || [];
     if (steps.length) this.row(0).strip.step(steps[steps.length - 1][1], steps[steps.length - 1][2]);
     for (const row of this.rows) row.strip.before(frame.run.state === "running");
     for (const part of frame.text || []) this.write(part);

@@ -41,7 +41,7 @@ def live_routes(hub: Hub) -> list[Route | WebSocketRoute]:
 
     async def watch(socket: WebSocket) -> None:
         run = hub.find(socket.path_params["run_id"])
-        if run is None or not _may_watch(socket, run):
+        if run is None or not may_watch(socket, run):
             await socket.close(REFUSED)
             return
         await socket.accept()
@@ -121,7 +121,7 @@ def _cursor(socket: WebSocket) -> int:
     return int(value) if value.isascii() and value.isdigit() else 0
 
 
-def _may_watch(socket: WebSocket, run: LiveRun) -> bool:
+def may_watch(socket: WebSocket, run: LiveRun) -> bool:
     """Tell whether the token is right and the page that asks is ours."""
     token = socket.query_params.get("k", "")
     if not hmac.compare_digest(token.encode(), run.token.encode()):

@@ -8,10 +8,12 @@ from inference.catalog import CATALOG
 from inference.errors import TokenByTokenError
 from inference.messages import LoadModel
 from inference.orders import RunOrder
-from inference.records import Sampling
+from inference.records import DecodeMode, Sampling
 from inference.text import TextCodec
 from visuals.examples import example_prompts
-from visuals.live.hub import Hub
+from visuals.live.hub import LOOKED_AT_SPLIT, Hub
+from visuals.pages.look_settings import attention_settings, looked_at
+from visuals.pages.panels import PARTS
 from visuals.units import counted
 
 DEFAULT_EXAMPLE = 1
@@ -19,6 +21,18 @@ PROMPT_HEIGHT = 88
 MAX_NEW_TOKENS = 4096
 GREEDY = "greedy"
 DRAWN = "drawn at random"
+NEVER = "in no step"
+AUTOMATIC = "while the roofline shows them"
+SPLITS: dict[str, int | None] = {
+    AUTOMATIC: LOOKED_AT_SPLIT,
+    "in every step": 1,
+    NEVER: None,
+}
+DECODES = {
+    DecodeMode.EAGER: "eager: operation by operation",
+    DecodeMode.GRAPH: "graph: one recorded CUDA graph",
+    DecodeMode.COMPILED: "compiled: torch.compile",
+}
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -41,13 +55,16 @@ def prompt_tools(hub: Hub) -> None:
         [example.name for example in example_prompts()],
         index=None,
         key="example",
-        width=214,
+        width=146,
         placeholder="Pick an example …",
         label_visibility="collapsed",
         on_change=_take_example,
     )
     with st.popover("Settings", icon=":material/tune:", key="settings"):
-        _settings()
+        run_settings()
+        device_settings(hub)
+        attention_settings(hub)
+        _split_setting()
     with st.popover("Exact input", icon=":material/data_object:", key="exact"):
         _exact_input(hub)
 
@@ -62,18 +79,23 @@ def current_order(*, is_paused: bool, steps_per_s: float | None) -> RunOrder:
         top_k=top_k if not is_greedy and top_k > 0 else None,
         top_p=top_p if not is_greedy and top_p < 1 else None,
     )
-    return RunOrder(
+    order = RunOrder(
         prompts=(state.get("prompt", ""),),
         max_new_tokens=int(state.get("max_new_tokens", 64)),
         sampling=sampling,
         seed=int(state.get("seed", 0)),
         is_raw=not state.get("template", True),
         load=LoadModel(
-            model=(state.get("model") or "default").strip(), dtype=state.get("dtype", "auto")
+            model=(state.get("model") or "default").strip(),
+            dtype=state.get("dtype", "auto"),
+            device=state.get("device") or "auto",
         ),
         is_paused=is_paused,
         steps_per_s=steps_per_s,
+        split_every=_split_every(),
+        decode=DecodeMode(state.get("decode") or DecodeMode.EAGER),
     )
+    return looked_at(order)
 
 
 def _take_example() -> None:
@@ -81,9 +103,11 @@ def _take_example() -> None:
     for example in example_prompts():
         if example.name == chosen:
             st.session_state["prompt"] = example.prompt
+    st.session_state["example"] = None  # the box offers examples; the prompt is the user's
 
 
-def _settings() -> None:
+def run_settings() -> None:
+    """Draw the settings of a run, the prompt apart."""
     st.number_input(
         "Most new tokens",
         1,
@@ -156,6 +180,51 @@ def _settings() -> None:
         key="dtype",
         help="auto: float32 on a CPU, bfloat16 on a GPU that has it.",
     )
+
+
+def _split_setting() -> None:
+    st.selectbox(
+        "Time linear operations and attention apart",
+        list(SPLITS),
+        key="split",
+        help="For the roofline of each. Such a step takes longer, is marked as observed, and is "
+        "left out of the figures between tokens.",
+    )
+
+
+def _split_every() -> int | None:
+    """Return in how many steps one is to be timed in parts, from the prefill on."""
+    chosen = st.session_state.get("split", NEVER)
+    is_shown = st.session_state.get("panel", {}).get("part") in PARTS
+    return None if chosen == AUTOMATIC and not is_shown else SPLITS[chosen]
+
+
+def device_settings(hub: Hub) -> None:
+    """Draw on which device a run is made and how its decode steps are handed over."""
+    ready = hub.engine_status().ready
+    labels = {option.name: option.label for option in ready.devices} if ready is not None else {}
+    st.selectbox(
+        "Device",
+        ["auto", *labels],
+        key="device",
+        format_func=lambda name: labels.get(name) or str(name),
+        help="auto: an NVIDIA GPU, else Apple's, else the CPU; a model larger than one GPU is "
+        "spread over all of them. Another device loads the model anew.",
+    )
+    if ready is not None and ready.device_note:
+        st.caption(ready.device_note)
+    reasons = {one.mode: one.reason for one in ready.decodes} if ready is not None else {}
+    chosen = st.selectbox(
+        "Decode steps are",
+        list(DecodeMode),
+        key="decode",
+        format_func=lambda mode: DECODES[mode],
+        help="A GPU step of a small model is hundreds of short operations, and handing each over "
+        "costs more than computing it. A recorded step is handed over at once, on a static cache. "
+        "A step that is looked into (attention, parts) is eager for that step.",
+    )
+    if reason := reasons.get(chosen, ""):
+        st.caption(f"Not available here: {reason}. The run will be eager and say so.")
 
 
 def _exact_input(hub: Hub) -> None:

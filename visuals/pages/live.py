@@ -18,6 +18,7 @@ from visuals.examples import ASSETS
 from visuals.live.frames import frame
 from visuals.live.hub import Hub, LiveRun
 from visuals.live.panel import live_panel
+from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
 from visuals.units import date_text
 
@@ -40,11 +41,15 @@ class LivePageState:
 
     Attributes:
         run_id: The run shown; None for the recorded one.
+        matched_run_id: The run that the prompt box and the pace were last made to match.
         sentence: What went wrong with the last press; empty when nothing did.
+        note: What should be known of the run shown, such as where it came from.
     """
 
     run_id: str | None = None
+    matched_run_id: str | None = None
     sentence: str = ""
+    note: str = ""
 
 
 def live_page(hub: Hub) -> None:
@@ -57,9 +62,12 @@ def live_page(hub: Hub) -> None:
             _controls(hub, state, run)
             with st.container(horizontal=True, gap="xsmall", key="tools"):
                 prompt_tools(hub)
+                batch_tools(hub)
                 _run_file_actions(hub, state, run)
     if state.sentence:
         st.error(state.sentence, icon=":material/error:")
+    if state.note:
+        st.info(state.note, icon=":material/info:")
     if run is None:
         _waiting_engine(hub)
         _recorded(hub)
@@ -68,29 +76,50 @@ def live_page(hub: Hub) -> None:
 
 
 def _state() -> LivePageState:
+    asked = st.query_params.get("run")
     if "live" not in st.session_state:
-        st.session_state["live"] = LivePageState(run_id=st.query_params.get("run"))
-    return st.session_state["live"]
+        st.session_state["live"] = LivePageState(run_id=asked)
+    state: LivePageState = st.session_state["live"]
+    if asked is None and state.run_id is not None:
+        st.query_params["run"] = state.run_id  # another page took it out of the address
+    elif asked is not None and asked != state.run_id:
+        state.run_id, state.sentence = asked, ""  # the browser's back and forward buttons
+    return state
 
 
 def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
     """Return the run this tab looks at; say so when it is not kept any more."""
     if state.run_id is None:
         return None
-    run = hub.find(state.run_id)
+    run = hub.find(state.run_id) or hub.reopen(state.run_id)
     if run is None:
         st.info(
             f"Run {state.run_id} is not kept here any more. Start another, or open its run file.",
             icon=":material/info:",
         )
         _look_at(state, None)
+    elif run.run_id != state.matched_run_id:
+        _match_widgets(hub, run)
+    state.matched_run_id = state.run_id
     return run
+
+
+def _match_widgets(hub: Hub, run: LiveRun) -> None:
+    """Let the prompt box and the pace say what this run was made with; it was not made here."""
+    trace = hub.snapshot(run)
+    if run.order is not None:
+        st.session_state["prompt"] = run.order.prompts[0]
+    elif trace is not None:
+        st.session_state["prompt"] = trace.requests[0].prompt_text
+    for name, steps_per_s in PACES.items():
+        if steps_per_s == run.steps_per_s:
+            st.session_state["pace"] = name
 
 
 def _look_at(state: LivePageState, run: LiveRun | None) -> None:
     """Follow this run and put its id into the address, so that a reload brings it back."""
     state.run_id = run.run_id if run is not None else None
-    state.sentence = ""
+    state.sentence = state.note = ""
     if run is not None:
         st.query_params["run"] = run.run_id
     elif "run" in st.query_params:
@@ -169,11 +198,12 @@ def _step(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
 def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | None:
     """Queue what the widgets ask for; None when it cannot be run, and the page says why."""
     try:
-        run = hub.submit(current_order(is_paused=is_paused, steps_per_s=_pace()))
+        run = hub.submit(batched(current_order(is_paused=is_paused, steps_per_s=_pace())))
     except TokenByTokenError as error:
         state.sentence = str(error)
         return None
     _look_at(state, run)
+    state.matched_run_id = run.run_id
     return run
 
 
@@ -281,9 +311,18 @@ def _open_file(hub: Hub, state: LivePageState) -> None:
     if upload is None:
         return
     try:
-        _look_at(state, hub.adopt(read_bytes(upload.getvalue())[0]))
+        traces = read_bytes(upload.getvalue())
     except TokenByTokenError as error:
         state.sentence = f"{upload.name}: {error}"
+        return
+    _look_at(state, hub.adopt(traces[0]))
+    info = traces[0].info
+    state.note = (
+        f"Opened from {upload.name}: made on {info.device.name} in {info.device.dtype} on "
+        f"{date_text(info.started_at)} with {info.model_id}."
+    )
+    if len(traces) > 1:
+        state.note += f" The file holds {len(traces)} runs; the first is shown."
 
 
 def _run_file(hub: Hub, run: LiveRun | None) -> str:

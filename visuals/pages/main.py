@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from inference.shape_jobs import app_shape_jobs
 from visuals.examples import ASSETS
+from visuals.live.groups import app_groups
 from visuals.live.hub import app_hub
+from visuals.live.keeping import app_keeper, app_store
+from visuals.pages.batching import batching_page
+from visuals.pages.compare import compare_page
+from visuals.pages.device import device_page
 from visuals.pages.live import live_page
+from visuals.pages.roofline import roofline_page
+from visuals.pages.runs import runs_page
 
 
 def show_live() -> None:
@@ -14,8 +24,49 @@ def show_live() -> None:
     live_page(app_hub())
 
 
+def show_compare() -> None:
+    """Show the Compare page on the app's hub and store."""
+    compare_page(app_hub(), app_groups(), app_store())
+
+
+def show_roofline() -> None:
+    """Show the Roofline page on the app's hub."""
+    roofline_page(app_hub(), app_shape_jobs())
+
+
+def show_batching() -> None:
+    """Show the Batching page on the app's hub."""
+    batching_page(app_hub())
+
+
+def show_device() -> None:
+    """Show the Device page on the app's hub."""
+    device_page(app_hub())
+
+
+def show_runs() -> None:
+    """Show the Runs page on the app's hub and store."""
+    keeper = app_keeper()
+    keeper.keep_once()  # a run that has just ended is on the list
+    runs_page(app_hub(), app_store(), _compare, keeper.problem)
+
+
+def _compare(keys: Sequence[str]) -> None:
+    st.switch_page(COMPARE, query_params={"runs": ",".join(keys)})
+
+
+COMPARE = st.Page(show_compare, title="Compare", url_path="compare")
+
 st.set_page_config(page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide")
 st.logo(str(ASSETS / "logo.svg"), size="large")
 st.navigation(
-    [st.Page(show_live, title="Live", url_path="live", default=True)], position="top"
+    [
+        st.Page(show_live, title="Live", url_path="live", default=True),
+        COMPARE,
+        st.Page(show_roofline, title="Roofline", url_path="roofline"),
+        st.Page(show_batching, title="Batching", url_path="batching"),
+        st.Page(show_device, title="Device", url_path="device"),
+        st.Page(show_runs, title="Runs", url_path="runs"),
+    ],
+    position="top",
 ).run()

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from inference.records import RunState, RunStatus, RunTrace
+from inference.records import Finish, RunState, RunStatus, RunTrace
 from tests.visuals.traces import DONE, RUNNING, SPECIAL, empty_trace, trace_of
-from visuals.live.frames import MAX_FRAME_BYTES, frame
+from visuals.live.frames import MAX_FRAME_BYTES, finish_words, frame
 from visuals.tokens import hex_bytes
+from visuals.utilization import missing
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467 \u6f22\u5b57"
 BYTES_OF_FAMILY = [FAMILY.encode()[place : place + 1] for place in range(len(FAMILY.encode()))]
@@ -50,7 +51,7 @@ def test_no_frame_of_a_long_run_is_larger_than_allowed(long_run: RunTrace) -> No
     frames = _frames(long_run)
 
     assert max(len(json.dumps(shown)) for shown in frames) <= MAX_FRAME_BYTES
-    assert len(frames) < 100
+    assert len(frames) < 160
 
 
 def test_all_frames_together_are_the_whole_run(long_run: RunTrace) -> None:
@@ -159,8 +160,29 @@ def test_a_run_without_a_step_shows_its_prompt_and_model() -> None:
 
     assert shown["step"] is None
     assert shown["to"] == shown["total"] == 2
-    assert isinstance(shown["model"], dict)
-    assert shown["model"]["unavailable"] == ["No GPU busy: this machine has no NVIDIA driver."]
+    assert shown["unavailable"] == [
+        "This machine has no NVIDIA driver, so not available: GPU busy."
+    ]
+
+
+LONG = trace_of([b"a", b"b"], [b"c", b"d", b"e"])
+
+
+def test_why_a_reading_is_missing_reaches_a_viewer_who_followed_from_the_start() -> None:
+    """The reasons are known when the run ends; a frame that began at 0 came long before."""
+    total = len(LONG.requests[0].prompt_ids) + len(LONG.events)
+
+    assert frame(LONG, RUNNING, total)["unavailable"] is None
+    assert frame(LONG, DONE, total)["unavailable"] == missing(LONG)
+
+
+def test_a_finished_run_says_why_it_finished() -> None:
+    last = LONG.events[-1]
+    row = replace(last.rows[0], finish=Finish.CONTEXT)
+    ended = replace(LONG, events=(*LONG.events[:-1], replace(last, rows=(row,))))
+
+    assert finish_words(ended) == "the context is full"
+    assert finish_words(replace(ended, state=RunState.STOPPED)) == ""
 
 
 def test_nothing_new_is_a_small_frame(long_run: RunTrace) -> None:

@@ -13,13 +13,14 @@ from inference.messages import (
     EngineDied,
     Generate,
     LoadFailed,
+    Loading,
     LoadModel,
     RunEnded,
     RunStarted,
     StateChanged,
     Stepped,
 )
-from inference.records import RunState, TokenizerFiles
+from inference.records import CacheKind, DecodeMode, LoadStage, RunState, TokenizerFiles
 from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info, step
 from tests.doubles import ScriptedEngine
 from visuals.live.hub import Hub, LiveRun
@@ -292,3 +293,42 @@ def test_old_finished_runs_are_forgotten_and_live_ones_are_not(under_test: HubUn
 
     assert under_test.hub.find(first.run_id) is None
     assert under_test.hub.find(live.run_id) is live
+
+
+def test_a_run_whose_decode_step_is_prepared_shows_how_far_that_is(
+    under_test: HubUnderTest,
+) -> None:
+    hub = under_test.hub
+    hub.preload(DEFAULT_LOAD)
+    under_test.engine.reply(model_ready())
+
+    run = hub.submit(dataclasses.replace(order(), decode=DecodeMode.GRAPH))
+    under_test.engine.reply(Loading(stage=LoadStage(stage="recording the decode step")))
+    before = hub.status(run)
+    under_test.engine.reply(RunStarted(info=run_info(run.run_id)))
+
+    assert under_test.generates()[-1].decode is DecodeMode.GRAPH
+    assert (before.state, before.stage) == (RunState.LOADING, "recording the decode step")
+    assert hub.status(run).state is RunState.RUNNING
+
+
+def test_an_orders_turns_chunks_and_cache_reach_the_engine(under_test: HubUnderTest) -> None:
+    turns = (("system", "a"), ("user", "b"))
+    asked = dataclasses.replace(
+        order("shown"),
+        is_raw=False,
+        turns=(turns,),
+        chunk_tokens=8,
+        cache=CacheKind.STATIC,
+    )
+    under_test.hub.preload(DEFAULT_LOAD)
+    under_test.engine.reply(model_ready())
+
+    under_test.hub.submit(asked)
+
+    [generate] = under_test.generates()
+    codec = under_test.hub.codec()
+    assert codec is not None
+    assert codec.decode(generate.requests[0].prompt_ids) == "ab>"
+    assert generate.requests[0].prompt_text == "shown"
+    assert (generate.chunk_tokens, generate.cache) == (8, CacheKind.STATIC)

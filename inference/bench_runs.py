@@ -1,0 +1,215 @@
+"""The sections of ``bench``, each measured on one loaded model and returned as plain values."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from inference.bench import Spread, Target, alternate, rates, speed_ratio, spread_of
+from inference.bench_subjects import (
+    Setting,
+    bare_loop,
+    library_generate,
+    own_engine,
+    recorded_events,
+)
+from inference.costs import step_cost
+from inference.loading import LoadedModel
+from inference.timing import StepClock
+
+Tell = Callable[[float, str], None]
+
+BATCHES = (1, 2, 4, 8, 16)
+BATCH_CONTEXT = 128
+MEMORY_STEPS = 64
+ENGINE, PLAIN = "engine", "engine, no kernels"
+BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        rounds: Turns of each subject.
+        steps: Decode steps of a turn that count.
+    """
+
+    contexts: tuple[int, ...]
+    batches: tuple[int, ...] = BATCHES
+    rounds: int
+    steps: int
+
+
+QUICK = Plan(contexts=(128, 1024, 4096), rounds=5, steps=6)
+FULL = Plan(contexts=(128, 1024, 4096, 8192), rounds=11, steps=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextFigures:
+    """Decode of one row at one context.
+
+    Attributes:
+        tokens_per_s: By subject.
+        ratios: The engine's speed by that of each other subject, within each round.
+        roof_ratio: The bytes that a step must move by its time, as a share of the memory's
+            measured rate; None without one.
+    """
+
+    context: int
+    tokens_per_s: dict[str, Spread]
+    ratios: dict[str, Spread]
+    observed_ratio: Spread
+    roof_ratio: Spread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFigures:
+    """Decode of several rows, all rows together, with kernels and without."""
+
+    rows: int
+    tokens_per_s: Spread
+    plain_tokens_per_s: Spread
+    ratio_to_one_row: Spread
+
+
+def measure_contexts(
+    loaded: LoadedModel, clock: StepClock, plan: Plan, roof: float | None, tell: Tell
+) -> list[ContextFigures]:
+    """Return the figures of each context that the model takes."""
+    found: list[ContextFigures] = []
+    fit = [one for one in plan.contexts if _fits(loaded, one, plan)]
+    for place, context in enumerate(fit):
+        tell(place / len(fit), f"decode at {context} tokens of context")
+        setting = Setting(model=loaded.model, clock=clock, context=context, steps=plan.steps)
+        seconds = alternate(
+            {
+                GENERATE: library_generate(setting),
+                BARE: bare_loop(setting, has_kernels=False),
+                PLAIN: own_engine(setting, has_kernels=False),
+                BARE_KERNELS: bare_loop(setting, has_kernels=True),
+                ENGINE: own_engine(setting, has_kernels=True),
+            },
+            plan.rounds,
+        )
+        moved = step_cost(loaded.shape, [(1, context + plan.steps // 2)]).bytes_moved
+        ours = seconds[ENGINE]
+        found.append(
+            ContextFigures(
+                context=context,
+                tokens_per_s={name: rates(values, 1) for name, values in seconds.items()},
+                ratios={
+                    name: speed_ratio(ours, values)
+                    for name, values in seconds.items()
+                    if name != ENGINE
+                },
+                observed_ratio=speed_ratio(ours, seconds[BARE_KERNELS]),
+                roof_ratio=None if roof is None else rates(ours, moved / roof),
+            )
+        )
+    return found
+
+
+def measure_batches(
+    loaded: LoadedModel, clock: StepClock, plan: Plan, tell: Tell
+) -> list[BatchFigures]:
+    """Return the figures of each number of rows."""
+    tell(0.0, f"batches of {min(plan.batches)} to {max(plan.batches)} rows")
+    settings = {
+        rows: Setting(
+            model=loaded.model, clock=clock, context=BATCH_CONTEXT, rows=rows, steps=plan.steps
+        )
+        for rows in plan.batches
+    }
+    ours = alternate(
+        {str(rows): own_engine(one, has_kernels=True) for rows, one in settings.items()},
+        plan.rounds,
+    )
+    plain = alternate(
+        {str(rows): own_engine(one, has_kernels=False) for rows, one in settings.items()},
+        max(1, plan.rounds // 2),
+    )
+    one_row = ours[str(min(plan.batches))]
+    return [
+        BatchFigures(
+            rows=rows,
+            tokens_per_s=rates(ours[str(rows)], rows),
+            plain_tokens_per_s=rates(plain[str(rows)], rows),
+            ratio_to_one_row=spread_of(
+                [
+                    rows * single / together
+                    for single, together in zip(one_row, ours[str(rows)], strict=True)
+                ]
+            ),
+        )
+        for rows in plan.batches
+    ]
+
+
+def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:
+    """Return the bytes of memory that one recorded decode step keeps."""
+    setting = Setting(model=loaded.model, clock=clock, context=BATCH_CONTEXT, steps=MEMORY_STEPS)
+    recorded_events(setting)  # what the first run leaves behind belongs to no step
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        events = recorded_events(setting)
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return (after - before) / len(events)
+
+
+def targets(
+    contexts: Sequence[ContextFigures], batches: Sequence[BatchFigures], kept_bytes: float
+) -> list[Target]:
+    """Return what is to be reached beside what was found."""
+    at = {one.context: one for one in contexts}
+    rows = {one.rows: one for one in batches}
+    short, long, eight = at.get(128), at.get(4096), rows.get(8)
+    kept = Spread(median=kept_bytes, low=kept_bytes, high=kept_bytes)
+    return [
+        Target(
+            name="decode ÷ generate(), 128 tokens",
+            wanted=2.0,
+            found=short.ratios[GENERATE] if short else None,
+        ),
+        Target(
+            name="decode ÷ generate(), 4,096 tokens",
+            wanted=2.5,
+            found=long.ratios[GENERATE] if long else None,
+        ),
+        Target(
+            name="share of the memory roof, 128 tokens",
+            wanted=0.65,
+            found=short.roof_ratio if short else None,
+        ),
+        Target(
+            name="8 rows ÷ 1 row, all tokens/s",
+            wanted=4.0,
+            found=eight.ratio_to_one_row if eight else None,
+        ),
+        Target(
+            name="observed ÷ unobserved",
+            wanted=0.97,
+            found=short.observed_ratio if short else None,
+        ),
+        Target(name="bytes kept a step", wanted=1024, found=kept, is_at_most=True),
+    ]
+
+
+def as_values(figures: Sequence[ContextFigures | BatchFigures | Target]) -> list[dict[str, Any]]:
+    """Return records as dictionaries, targets with whether they are met."""
+    return [
+        asdict(one) | ({"is_met": one.is_met} if isinstance(one, Target) else {}) for one in figures
+    ]
+
+
+def _fits(loaded: LoadedModel, context: int, plan: Plan) -> bool:
+    limit = loaded.context_limit
+    return limit is None or context + plan.steps + 4 <= limit

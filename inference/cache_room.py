@@ -1,0 +1,101 @@
+"""Room for one more token in a cache of transformers' own, so that a step copies nothing.
+
+A dynamic layer of the library joins its tensors anew for every token: at 4,096 tokens that moves
+as many bytes as the weights. Here its tensors become the front part of larger ones, which grow in
+blocks; the layer's ``keys`` and ``values`` stay ordinary tensors of the tokens stored so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import DynamicLayer, StaticLayer
+
+AXES = 4  # [row, kv_head, token, head_dim]
+# Source: our own choice. A block of 256 costs one copy of the cache every 256 steps.
+BLOCK_TOKENS = 256
+ROOM = "_room"
+
+
+@dataclass(slots=True)
+class Room:
+    """The larger tensors behind a dynamic layer's, and the layer's as they were last made.
+
+    Attributes:
+        keys: [row, kv_head, token, head_dim].
+        values: Likewise.
+        capacity: Tokens there is room for.
+        front_keys: The part that the layer holds; once it holds another tensor, the room is void.
+        front_values: Likewise.
+    """
+
+    keys: Tensor
+    values: Tensor
+    capacity: int
+    front_keys: Tensor
+    front_values: Tensor
+
+
+def stored_tokens(layer: Any) -> int | None:  # noqa: ANN401  layers share no typed base
+    """Return how many tokens each row holds, padding included; None where no room can be made."""
+    kind = type(layer)
+    if kind is DynamicLayer and layer.is_initialized:
+        is_plain = layer.keys.dim() == AXES and layer.keys.dtype is torch.float32
+        return layer.keys.shape[-2] if is_plain else None
+    if kind is StaticLayer and layer.is_initialized:
+        held = int(layer.cumulative_length)
+        is_plain = held < layer.max_cache_len and layer.keys.dtype is torch.float32
+        return held if is_plain else None
+    return None
+
+
+def make_room(layer: Any, tokens: int) -> tuple[Tensor, Tensor]:  # noqa: ANN401  likewise
+    """Count one more token into the layer and return where it goes.
+
+    Args:
+        layer: One for which ``stored_tokens`` is known.
+        tokens: Those stored, the new one included.
+
+    Returns:
+        The tensors of keys and values [row, kv_head, token, head_dim], whose last two axes are
+        dense. What is at the new token's place is still to be written.
+    """
+    if hasattr(layer, "max_cache_len"):
+        layer.cumulative_length.add_(1)
+        return layer.keys, layer.values
+    room: Room | None = layer.__dict__.get(ROOM)
+    if room is None or not _is_valid(room, layer) or room.capacity < tokens:
+        keys, values = _grown(layer.keys), _grown(layer.values)
+        room = Room(keys, values, keys.shape[2], layer.keys, layer.values)
+        setattr(layer, ROOM, room)
+    room.front_keys = layer.keys = room.keys.narrow(2, 0, tokens)
+    room.front_values = layer.values = room.values.narrow(2, 0, tokens)
+    return room.keys, room.values
+
+
+def reserved_bytes(layer: Any) -> int:  # noqa: ANN401  likewise
+    """Return the bytes of a layer's keys and values beyond those of the tokens stored."""
+    room: Room | None = getattr(layer, ROOM, None)
+    if room is None or not _is_valid(room, layer):
+        return 0
+    return room.keys.nbytes + room.values.nbytes - layer.keys.nbytes - layer.values.nbytes
+
+
+def _is_valid(room: Room, layer: Any) -> bool:  # noqa: ANN401  likewise
+    """True while the layer still holds what was last made of the room."""
+    return layer.keys is room.front_keys and layer.values is room.front_values
+
+
+def _grown(held: Tensor) -> Tensor:
+    """Return a larger tensor with the same front part."""
+    rows, heads, tokens, width = held.shape
+    room = torch.empty(
+        (rows, heads, (tokens // BLOCK_TOKENS + 1) * BLOCK_TOKENS, width),
+        dtype=held.dtype,
+        device=held.device,
+    )
+    room[:, :, :tokens] = held
+    return room

@@ -1,0 +1,227 @@
+"""``python -m inference bench``: side-by-side figures as JSON or a table."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from inference.commands import Subparsers
+from inference.commands.fetch import ProgressLine
+from inference.errors import InputError
+from inference.records import LoadStage
+
+if TYPE_CHECKING:  # torch takes seconds to import, and how many is one of the figures
+    from inference.loading import LoadedModel
+
+NEW_TOKENS = 32
+LONGEST_LLAMA_S = 600
+ELSEWHERE = "frames, viewers and browsers belong to the page, which this command does not start"
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the ``bench`` command."""
+    parser = subparsers.add_parser(
+        "bench", help="measure decode side by side with the library's generate and a bare loop"
+    )
+    parser.add_argument(
+        "--model", default="default", help="default, a catalogue or hub id, a folder, a .gguf file"
+    )
+    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16, float16, float64")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, no 8,192 tokens")
+    parser.add_argument("--rounds", type=int, help="turns of each subject")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--llama-bench", type=Path, help="llama.cpp's llama-bench, to compare with")
+    parser.add_argument("--gguf", type=Path, help="the same weights for llama-bench")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure everything and print it."""
+    check_arguments(args)
+    progress = ProgressLine(sys.stderr)
+    try:
+        report = _measured(args, progress)
+    finally:
+        progress.close()
+    text = json.dumps(report, indent=2, ensure_ascii=False) if args.json else as_table(report)
+    sys.stdout.write(f"{text}\n")
+    return 0
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    """Pass when the arguments can be measured with.
+
+    Raises:
+        InputError: One is missing or out of range.
+    """
+    if args.rounds is not None and args.rounds < 1:
+        msg = f"{args.rounds} rounds; take 1 or more"
+        raise InputError(msg)
+    if (args.llama_bench is None) != (args.gguf is None):
+        msg = "give both --llama-bench and --gguf, or neither"
+        raise InputError(msg)
+    for path in (args.llama_bench, args.gguf):
+        if path is not None and not path.is_file():
+            msg = f"there is no file {path}; give its path"
+            raise InputError(msg)
+
+
+def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any]:
+    before = os.getloadavg()
+    began_s = perf_counter()
+    from inference import bench_runs  # noqa: PLC0415  see above
+    from inference.ceilings import machine_name  # noqa: PLC0415
+    from inference.ceilings_store import ceilings_for  # noqa: PLC0415
+    from inference.timing import clock_for  # noqa: PLC0415
+
+    stages = [("importing torch and transformers", perf_counter() - began_s)]
+    loaded = _load(args, progress, stages)
+
+    def tell(ratio: float, text: str) -> None:
+        progress.show(LoadStage(stage=text, ratio=ratio))
+
+    place, dtype = loaded.model.device, loaded.model.dtype
+    clock = clock_for(place)
+    plan = bench_runs.QUICK if args.quick else bench_runs.FULL
+    plan = replace(plan, rounds=args.rounds or plan.rounds)
+    measured = ceilings_for(place, dtype, tell, is_fresh=not args.quick)
+    roof = measured.ceilings.bytes_per_s if measured is not None else None
+    contexts = bench_runs.measure_contexts(loaded, clock, plan, roof, tell)
+    batches = bench_runs.measure_batches(loaded, clock, plan, tell)
+    tell(0.0, "memory that a step keeps")
+    kept_bytes = bench_runs.bytes_per_step(loaded, clock)
+    return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine_name(place),
+        "load_average": {"before": before, "after": os.getloadavg()},
+        "versions": {name: importlib.metadata.version(name) for name in ("torch", "transformers")},
+        "model": loaded.model_id,
+        "dtype": str(dtype).removeprefix("torch."),
+        "kernels": loaded.kernels,
+        "plan": asdict(plan),
+        "memory_roof_bytes_per_s": roof,
+        "load_stages_s": dict(stages),
+        "decode": bench_runs.as_values(contexts),
+        "batch": bench_runs.as_values(batches),
+        "bytes_kept_per_step": kept_bytes,
+        "llama_cpp_tokens_per_s": _llama(args),
+        "targets": bench_runs.as_values(bench_runs.targets(contexts, batches, kept_bytes)),
+        "not_measured": ELSEWHERE,
+    }
+
+
+def _load(
+    args: argparse.Namespace, progress: ProgressLine, stages: list[tuple[str, float]]
+) -> LoadedModel:
+    """Load the model and note how long each stage took."""
+    from inference.loading import load_model  # noqa: PLC0415  see above
+
+    noted: list[tuple[str, float]] = []
+
+    def note(stage: LoadStage) -> None:
+        if not noted or noted[-1][0] != stage.stage:
+            noted.append((stage.stage, perf_counter()))
+        progress.show(stage)
+
+    loaded = load_model(args.model, dtype=args.dtype, device=args.device, on_stage=note)
+    ends = [moment for _, moment in noted[1:]]
+    stages += [(name, end - began) for (name, began), end in zip(noted, ends, strict=False)]
+    return loaded
+
+
+def _llama(args: argparse.Namespace) -> float | None:
+    """Return llama.cpp's decode rate on the given weights; None when none are given.
+
+    Raises:
+        InputError: It failed, or said nothing that can be read.
+    """
+    if args.llama_bench is None:
+        return None
+    asked = ("-m", str(args.gguf), "-p", "0", "-n", str(NEW_TOKENS), "-t", str(os.cpu_count()))
+    try:
+        ended = subprocess.run(
+            (str(args.llama_bench), *asked, "-o", "json"),
+            capture_output=True,
+            check=True,
+            timeout=LONGEST_LLAMA_S,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        msg = f"{args.llama_bench} failed ({error}); try it by hand with {' '.join(asked)}"
+        raise InputError(msg) from error
+    return llama_rate(ended.stdout.decode(errors="replace"))
+
+
+def llama_rate(text: str) -> float:
+    """Return the tokens per second of generation in llama-bench's JSON.
+
+    Raises:
+        InputError: There are none in it.
+    """
+    try:
+        tests = json.loads(text)
+        return next(float(test["avg_ts"]) for test in tests if test["n_gen"])
+    except (ValueError, KeyError, TypeError, StopIteration) as error:
+        msg = "llama-bench printed no rate of generation; is it a recent one?"
+        raise InputError(msg) from error
+
+
+def as_table(report: dict[str, Any]) -> str:
+    """Return the report as text for a terminal."""
+    load = report["load_average"]
+    lines = [
+        f"{report['model']}, {report['dtype']}, {report['machine']}, {report['measured_at']}",
+        f"load average {load['before'][0]:.1f} before, {load['after'][0]:.1f} after",
+        f"kernels: {report['kernels']}",
+        "",
+        "decode of one row, tokens/s (quartiles), and how many times as fast the engine is",
+    ]
+    for one in report["decode"]:
+        lines.append(f"  {one['context']} tokens of context")
+        for name, rate in one["tokens_per_s"].items():
+            ratio = one["ratios"].get(name)
+            times = f"  {_spread(ratio)} times" if ratio else ""
+            lines.append(f"    {name:<24}{_spread(rate):<28}{times}")
+        if one["roof_ratio"]:
+            lines.append(f"    share of the memory roof {_spread(one['roof_ratio'])}")
+    lines += ["", "batches, all rows' tokens/s with kernels, without, and by that of one row"]
+    lines += [
+        f"  {one['rows']:>3} rows  {_spread(one['tokens_per_s']):<28}"
+        f"{_spread(one['plain_tokens_per_s']):<28}{_spread(one['ratio_to_one_row'])} times"
+        for one in report["batch"]
+    ]
+    lines += ["", "load, s"]
+    lines += [f"  {name:<44}{seconds:.2f}" for name, seconds in report["load_stages_s"].items()]
+    if report["llama_cpp_tokens_per_s"] is not None:
+        lines += ["", f"llama.cpp {report['llama_cpp_tokens_per_s']:.1f} tokens/s"]
+    return "\n".join([*lines, "", *_targets(report["targets"]), report["not_measured"]])
+
+
+def _targets(targets: Sequence[dict[str, Any]]) -> list[str]:
+    from inference.bench import Spread, Target, table  # noqa: PLC0415  small, used here only
+
+    return table(
+        [
+            Target(
+                name=one["name"],
+                wanted=one["wanted"],
+                found=None if one["found"] is None else Spread(**one["found"]),
+                is_at_most=one["is_at_most"],
+            )
+            for one in targets
+        ]
+    ).splitlines()
+
+
+def _spread(spread: dict[str, float]) -> str:
+    return f"{spread['median']:.3g} ({spread['low']:.3g} to {spread['high']:.3g})"

@@ -1,0 +1,51 @@
+"""``python -m inference gpu``: prove the device's figures and record runs on it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from inference.commands import Subparsers
+from inference.errors import InputError
+
+FAILED = 1
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Add the ``gpu`` command."""
+    parser = subparsers.add_parser("gpu", help="check a GPU's figures and record runs on it")
+    parser.add_argument("--model", default="default", help="a model folder, or default")
+    parser.add_argument("--out", required=True, type=Path, help="folder for the report and runs")
+    parser.add_argument("--device", default="auto", help="auto, cuda:N, mps, cpu")
+    parser.add_argument(
+        "--dry", action="store_true", help="go through it in tiny sizes, on any device"
+    )
+    parser.add_argument("--compiled", action="store_true", help="try torch.compile too (minutes)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the report, print it, and return 1 when a check failed."""
+    from inference.devices import choose_device  # noqa: PLC0415  torch takes seconds to import
+    from inference.gpu_bench import DRY, FULL  # noqa: PLC0415
+    from inference.gpu_report import (  # noqa: PLC0415
+        Subject,
+        make_report,
+        report_text,
+        tell_on_stderr,
+    )
+
+    if args.out.exists() and not args.out.is_dir():
+        msg = f"{args.out} is a file; give a folder for the report and the runs"
+        raise InputError(msg)
+    place, _ = choose_device(args.device, "auto")
+    if place.type == "cpu" and not args.dry:
+        msg = "torch finds no GPU here; add --dry to go through it on the CPU in tiny sizes"
+        raise InputError(msg)
+    subject = Subject(
+        model=args.model, device=args.device, is_dry=args.dry, has_compiled=args.compiled
+    )
+    report = make_report(subject, DRY if args.dry else FULL, args.out, tell_on_stderr)
+    sys.stdout.write(report_text(report))
+    return 0 if report.is_good else FAILED

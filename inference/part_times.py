@@ -1,0 +1,137 @@
+"""How long a step's linear operations and its attention take, each summed over all layers.
+
+While a step is timed so, the model's own modules are hooked: its linear modules, experts and head,
+and each layer's attention. Attention is what its modules take without the linear ones inside, so
+scores, softmax, weighted sum, positions and the growth of the cache. The hooks cost a little time
+of their own, and layers that otherwise run as one piece run part by part, so such a step is marked
+``observed``; between such steps nothing is hooked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from torch import nn
+from torch.utils.hooks import RemovableHandle
+from transformers import PreTrainedModel
+from transformers.pytorch_utils import Conv1D
+
+from inference.attention import attention_module, decoder_layers
+from inference.records import Part, PartTime
+
+PACKED_AXES = 3  # a layer's experts as one parameter: [experts, out, in]
+Span = tuple[Any, Any]
+
+
+class Marks(Protocol):
+    """Takes the time at two ends of a part (``inference/timing.py``)."""
+
+    def mark(self) -> Any:  # noqa: ANN401  a time, or a mark in the device's stream
+        """Return this moment."""
+        ...
+
+    def seconds(self, start: Any, end: Any) -> float:  # noqa: ANN401  two marks
+        """Return the time between two marks."""
+        ...
+
+
+class PartMeter:
+    """Times both parts of one step after another of one model."""
+
+    def __init__(self, model: PreTrainedModel, marks: Marks) -> None:
+        self._marks = marks
+        self._linear = linear_modules(model)
+        self._attention = attention_modules(model)
+        self._handles: list[RemovableHandle] = []
+        self._linear_spans: list[Span] = []
+        self._inner_spans: list[Span] = []  # linear operations inside attention
+        self._attention_spans: list[Span] = []
+        self._linear_start: Any = None
+        self._attention_start: Any = None
+
+    @property
+    def is_on(self) -> bool:
+        """True while the model is hooked."""
+        return bool(self._handles)
+
+    def start(self) -> None:
+        """Hook the model; call before the step's lap."""
+        self.cancel()
+        self._hook(self._linear, self._enter_linear, self._leave_linear)
+        self._hook(self._attention, self._enter_attention, self._leave_attention)
+
+    def stop(self) -> tuple[PartTime, ...]:
+        """Unhook the model and return the time of each part; call after the lap's end.
+
+        Nothing is returned when a layer ran as one piece, so that its parts were not seen.
+        """
+        linear_s = self._sum(self._linear_spans)
+        attention_s = self._sum(self._attention_spans) - self._sum(self._inner_spans)
+        is_whole = len(self._attention_spans) == len(self._attention)
+        ran = {Part.LINEAR: linear_s, Part.ATTENTION: attention_s} if is_whole else {}
+        self.cancel()
+        return tuple(
+            PartTime(part=part, duration_s=seconds) for part, seconds in ran.items() if seconds > 0
+        )
+
+    def cancel(self) -> None:
+        """Unhook the model and forget what was timed."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        for spans in (self._linear_spans, self._inner_spans, self._attention_spans):
+            spans.clear()
+        self._linear_start = self._attention_start = None
+
+    def _hook(
+        self, modules: Iterable[nn.Module], enter: Callable[..., None], leave: Callable[..., None]
+    ) -> None:
+        for module in modules:
+            self._handles += [
+                module.register_forward_pre_hook(enter),
+                module.register_forward_hook(leave),
+            ]
+
+    def _enter_linear(self, *_given: object) -> None:
+        self._linear_start = self._marks.mark()
+
+    def _leave_linear(self, *_given: object) -> None:
+        span = (self._linear_start, self._marks.mark())
+        self._linear_spans.append(span)
+        if self._attention_start is not None:
+            self._inner_spans.append(span)
+
+    def _enter_attention(self, *_given: object) -> None:
+        self._attention_start = self._marks.mark()
+
+    def _leave_attention(self, *_given: object) -> None:
+        self._attention_spans.append((self._attention_start, self._marks.mark()))
+        self._attention_start = None
+
+    def _sum(self, spans: Iterable[Span]) -> float:
+        return sum(self._marks.seconds(start, end) for start, end in spans)
+
+
+def linear_modules(model: PreTrainedModel) -> tuple[nn.Module, ...]:
+    """Return the modules that multiply with weights, outermost ones only, the head included."""
+    chosen: list[nn.Module] = []
+    inside: set[int] = set()
+    for module in model.modules():  # a module comes before those inside it
+        if id(module) not in inside and _multiplies(module):
+            chosen.append(module)
+            inside.update(id(child) for child in module.modules())
+    return tuple(chosen)
+
+
+def attention_modules(model: PreTrainedModel) -> tuple[nn.Module, ...]:
+    """Return each layer's attention; layers without a part of that name are left out."""
+    parts = ((layer, attention_module(layer)) for layer in decoder_layers(model))
+    return tuple(part for layer, part in parts if part is not layer)
+
+
+def _multiplies(module: nn.Module) -> bool:
+    if isinstance(module, (nn.Linear, Conv1D)):
+        return True
+    own = module.parameters(recurse=False)
+    return any(parameter.ndim == PACKED_AXES for parameter in own)

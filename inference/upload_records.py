@@ -1,0 +1,80 @@
+"""The records of uploaded prompts. No torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Turn: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file as it came: its name is shown and never opened."""
+
+    name: str
+    content: bytes
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name after the last dot, in small letters."""
+        return self.name.rpartition(".")[2].lower() if "." in self.name else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadSettings:
+    """How to read the files.
+
+    Attributes:
+        separator: What parts the prompts of a text file; empty when a file is one prompt.
+        column: The column of a table or the key of an object that holds the prompt; empty for
+            ``prompt``, then ``text``, ``messages``, ``conversations``.
+        has_header: The first line of a CSV names its columns.
+    """
+
+    separator: str = ""
+    column: str = ""
+    has_header: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadedPrompt:
+    """One prompt that was found.
+
+    Attributes:
+        source: The file's name.
+        place: Where in the file, in words.
+        text: The prompt; of a conversation, its turns in plain text.
+        turns: Pairs of role and content of a conversation; empty for a plain prompt.
+    """
+
+    source: str
+    place: str
+    text: str
+    turns: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """Something that was not taken, and why."""
+
+    source: str
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uploads:
+    """Everything that the files gave.
+
+    Attributes:
+        notes: What a user should know of how the files were read.
+    """
+
+    prompts: tuple[UploadedPrompt, ...]
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+
+
+# A note is a sentence about the whole file.
+Find: TypeAlias = UploadedPrompt | LeftOut | str

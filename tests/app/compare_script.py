@@ -1,0 +1,8 @@
+"""The Compare page on a scripted engine and a store of its own, as AppTest runs it."""
+
+from __future__ import annotations
+
+from tests.app.stage import STAGE
+from visuals.pages.compare import compare_page
+
+compare_page(STAGE.under_test.hub, STAGE.groups, STAGE.store)

@@ -1,0 +1,9 @@
+"""The Roofline page on a scripted engine, as AppTest runs it."""
+
+from __future__ import annotations
+
+from inference.shape_jobs import app_shape_jobs
+from tests.app.stage import STAGE
+from visuals.pages.roofline import roofline_page
+
+roofline_page(STAGE.under_test.hub, app_shape_jobs())

@@ -1,0 +1,16 @@
+"""The Runs page on a scripted engine and a store of its own, as AppTest runs it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from tests.app.stage import STAGE
+from visuals.pages.runs import runs_page
+
+
+def compared(keys: object) -> None:
+    """Stand in for the way to the Compare page."""
+    st.session_state["compared"] = keys
+
+
+runs_page(STAGE.under_test.hub, STAGE.store, compared, STAGE.problem)

@@ -1,0 +1,191 @@
+"""The Roofline page in AppTest, on a scripted engine: roofs, the turn, and what if."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from inference.messages import MeasureCeilings, MeasureEnded, StopMeasuring, SweepTokens
+from tests.app.stage import STAGE
+from tests.builders import DEFAULT_LOAD, model_ready
+from tests.visuals.counted import COUNTED_SHAPE
+from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live.test_measuring import MEASURED
+from tests.visuals.test_whatif import SWEEP
+from visuals.pages.whatif import OWN_RATES, THIS_MACHINE
+from visuals.turning import COUNTS
+
+pytestmark = pytest.mark.app
+
+SCRIPT = str(Path(__file__).with_name("roofline_script.py"))
+READY = replace(model_ready(), shape=COUNTED_SHAPE)
+
+
+@pytest.fixture
+def hub() -> HubUnderTest:
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+    STAGE.under_test.engine.reply(READY)
+    return STAGE.under_test
+
+
+@pytest.fixture
+def page(hub: HubUnderTest) -> AppTest:
+    assert hub.hub.engine_status().ready is not None
+    return AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+
+def metrics(page: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def charts(page: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(chart.proto.spec) for chart in page.get("vega_lite_chart")]
+
+
+def sentences(page: AppTest) -> str:
+    shown = [*page.markdown, *page.info, *page.caption, *page.warning, *page.error]
+    return "\n".join(element.value for element in shown)
+
+
+def test_before_roofs_were_measured_the_page_says_so_and_offers_the_button(page: AppTest) -> None:
+    assert not page.exception
+    assert "Roofs not measured yet on this machine" in sentences(page)
+    assert not page.button(key="roofs-start").disabled
+    assert page.button(key="roofs-stop").disabled
+
+
+def test_the_button_measures_in_the_engine_and_the_stop_stops_it(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    page.button(key="roofs-start").click().run()
+
+    assert hub.engine.commands[-1] == MeasureCeilings()
+    assert page.button(key="roofs-start").disabled
+    assert page.get("progress")
+    page.button(key="roofs-stop").click().run()
+    assert hub.engine.commands[-1] == StopMeasuring()
+
+
+def test_measured_roofs_are_shown_with_machine_and_spread(page: AppTest, hub: HubUnderTest) -> None:
+    hub.hub.measure(MeasureCeilings())
+    hub.engine.reply(MeasureEnded(ceilings=MEASURED))
+    page.run()
+
+    assert not page.exception
+    assert metrics(page)["Memory read, measured"] == "2.00\u00a0GB/s"
+    assert metrics(page)["Matrix product in float32, measured"] == "6.00\u00a0GFLOP/s"
+    assert metrics(page)["Ridge: where they meet"] == "3.00\u00a0FLOP/byte"
+    assert "a test machine, 1 thread" in sentences(page)
+    assert page.button(key="roofs-start").label == "Measure again"
+
+
+def test_roofs_kept_from_before_are_there_at_once(hub: HubUnderTest) -> None:
+    hub.engine.reply(replace(READY, ceilings=MEASURED))
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    assert metrics(page)["Memory read, measured"] == "2.00\u00a0GB/s"
+
+
+def test_why_a_measurement_ended_is_a_sentence(page: AppTest, hub: HubUnderTest) -> None:
+    hub.hub.measure(MeasureCeilings())
+    hub.engine.reply(MeasureEnded(sentence="the memory of cpu is taken; free some of it"))
+    page.run()
+
+    assert "the memory of cpu is taken" in sentences(page)
+    assert not page.button(key="roofs-start").disabled
+
+
+def test_the_turn_is_counted_then_measured(page: AppTest, hub: HubUnderTest) -> None:
+    hub.engine.reply(replace(READY, ceilings=MEASURED))
+    page.run()
+    assert "**Counted: " in sentences(page)
+
+    page.button(key="sweep-start").click().run()
+    assert hub.engine.commands[-1] == SweepTokens(counts=COUNTS)
+    hub.engine.reply(MeasureEnded(sweep=SWEEP))
+    page.run()
+
+    assert not page.exception
+    assert "**Measured: 26 tokens**" in sentences(page)
+
+
+def test_the_reader_can_move_the_bottleneck(page: AppTest, hub: HubUnderTest) -> None:
+    hub.engine.reply(replace(READY, ceilings=MEASURED))
+    page.run()
+    assert "**memory-bound**" in sentences(page)
+
+    page.number_input(key="turn-fed").set_value(4000).run()
+
+    assert not page.exception
+    assert "**compute-bound**" in sentences(page)
+
+
+def test_what_if_is_counted_throughout_and_its_roofs_are_tagged(page: AppTest) -> None:
+    assert metrics(page)["ITL, at least"].endswith("ms")
+    assert "**datasheet**" in sentences(page)
+    assert "**counted**" in sentences(page)
+    named = [spec for spec in charts(page) if "whatif_roofs" in spec.get("datasets", {})]
+    for spec in named:
+        assert {row["source"] for row in spec["datasets"]["whatif_roofs"]} == {"datasheet"}
+
+
+def test_a_larger_batch_takes_longer_and_gives_more_tokens(page: AppTest) -> None:
+    before = metrics(page)
+
+    page.number_input(key="wi-batch").set_value(64).run()
+
+    assert not page.exception
+    assert metrics(page)["ITL, at least"] != before["ITL, at least"]
+    assert metrics(page)["Whole batch, at most"] != before["Whole batch, at most"]
+
+
+def test_a_device_without_a_rate_for_the_dtype_is_a_sentence(page: AppTest) -> None:
+    page.selectbox(key="wi-device").set_value("T4").run()
+
+    assert not page.exception
+    assert "states no bfloat16 matrix rate" in page.error[0].value
+
+
+def test_two_rates_of_ones_own_serve_as_a_device(page: AppTest) -> None:
+    page.selectbox(key="wi-device").set_value(OWN_RATES).run()
+    page.number_input(key="wi-gbs").set_value(1000.0).run()
+
+    assert not page.exception
+    assert "two rates given by the user" in sentences(page)
+
+
+def test_this_machine_is_a_device_once_it_was_measured(page: AppTest, hub: HubUnderTest) -> None:
+    assert THIS_MACHINE not in page.selectbox(key="wi-device").options
+
+    hub.engine.reply(replace(READY, ceilings=MEASURED))
+    page.run()
+    page.selectbox(key="wi-device").set_value(THIS_MACHINE).run()
+
+    assert not page.exception
+    assert "**measured**" in sentences(page)
+
+
+def test_a_smaller_kv_dtype_needs_less_memory(page: AppTest) -> None:
+    page.number_input(key="wi-context").set_value(100_000).run()
+    before = metrics(page)["Memory needed"]
+
+    page.selectbox(key="wi-kv").set_value("float8").run()
+
+    assert float(metrics(page)["Memory needed"].split("\u00a0")[0]) < float(
+        before.split("\u00a0")[0]
+    )
+
+
+@pytest.mark.parametrize("name", ["Mixtral-8x7B", "DeepSeek-V3", "gpt-oss-20b", "GPT-2"])
+def test_every_kind_of_model_can_be_asked_about(page: AppTest, name: str) -> None:
+    page.selectbox(key="wi-model").set_value(name).run()
+
+    assert not page.exception
+    assert metrics(page)["Memory needed"].endswith("GiB")

@@ -1,0 +1,203 @@
+"""The Runs page in AppTest: the list, search, names, deletion, import and replay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from inference.messages import Action
+from inference.records import RunState, RunTrace
+from inference.traces import read, to_json
+from tests.app.stage import STAGE, Stage
+from tests.builders import run_info
+from tests.visuals.traces import trace_of
+from visuals.pages.replays import shipped_runs
+
+pytestmark = pytest.mark.app
+
+SCRIPT = str(Path(__file__).with_name("runs_script.py"))
+
+
+def run(run_id: str, prompt: bytes = b"why") -> RunTrace:
+    return replace(trace_of([prompt], [b"be", b"cause"]), info=run_info(run_id))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    STAGE.reset(tmp_path)
+    STAGE.store.save(run("one", b"why is it so"))
+    STAGE.store.save(run("two", b"<b>:red[*markup*]"))
+    return STAGE
+
+
+@pytest.fixture
+def page(stage: Stage) -> AppTest:
+    assert len(stage.store.entries()) == 2
+    return AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+
+def listed(page: AppTest) -> list[str]:
+    return [box.key.removeprefix("pick-") for box in page.checkbox]
+
+
+def test_every_run_is_listed_and_prompts_are_text(page: AppTest) -> None:
+    assert not page.exception
+    assert sorted(listed(page)) == ["one", "two"]
+    assert {"why is it so", "<b>:red[*markup*]"} <= {text.value for text in page.text}
+
+
+def test_an_empty_store_says_where_runs_come_from(tmp_path: Path) -> None:
+    STAGE.reset(tmp_path)
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    assert "No run is kept yet" in page.info[0].value
+
+
+def test_searching_leaves_the_runs_that_have_all_words(page: AppTest) -> None:
+    page.text_input(key="search").set_value("WHY so").run()
+    assert listed(page) == ["one"]
+
+    page.text_input(key="search").set_value("nowhere").run()
+
+    assert listed(page) == []
+    assert not page.exception
+
+
+def test_deleted_runs_come_back_with_one_press(page: AppTest, stage: Stage) -> None:
+    page.checkbox(key="pick-one").check().run()
+    page.button(key="delete-picked").click().run()
+    assert listed(page) == ["two"]
+
+    page.button(key="undo").click().run()
+
+    assert sorted(listed(page)) == ["one", "two"]
+    assert stage.store.open("one") == run("one", b"why is it so")
+
+
+def test_ticked_runs_are_taken_to_the_compare_page(page: AppTest) -> None:
+    assert page.button(key="compare-picked").disabled
+    page.checkbox(key="pick-one").check().run()
+    page.checkbox(key="pick-two").check().run()
+
+    page.button(key="compare-picked").click().run()
+
+    assert sorted(page.session_state["compared"]) == ["one", "two"]
+
+
+def test_a_run_plays_again_with_pause_step_and_whole(page: AppTest, stage: Stage) -> None:
+    page.button(key="open-one").click().run()
+    assert not page.exception
+    assert page.query_params["run"] in ("one", ["one"])
+    hub, under_test = stage.under_test.hub, stage.under_test
+    [replayed] = [one for one in hub.runs() if one.replay is not None]
+    assert replayed.state is RunState.RUNNING
+
+    page.button(key="play").click().run()
+    assert replayed.state is RunState.PAUSED
+    page.button(key="replay-step").click().run()
+    shown = hub.snapshot(replayed)
+    assert shown is not None
+    assert len(shown.events) == 1
+    under_test.time_s += 100
+    page.button(key="whole").click().run()
+
+    assert not page.exception
+    assert hub.snapshot(hub.runs()[-1]) == run("one", b"why is it so")
+    assert under_test.engine.commands == []
+
+
+def test_the_speed_goes_to_the_run_that_plays(page: AppTest, stage: Stage) -> None:
+    page.button(key="open-one").click().run()
+    page.selectbox(key="speed").set_value("Speed: 16 \u00d7").run()
+    [replayed] = [one for one in stage.under_test.hub.runs() if one.replay is not None]
+
+    stage.under_test.time_s += 0.05
+
+    shown = stage.under_test.hub.snapshot(replayed)
+    assert shown is not None
+    assert len(shown.events) == 2
+    stage.under_test.hub.control(replayed, Action.STOP)
+
+
+def test_a_run_can_be_named_and_is_found_by_its_name(page: AppTest, stage: Stage) -> None:
+    page.button(key="open-one").click().run()
+    page.text_input(key="name-one").set_value("the first").run()
+    page.button(key="back").click().run()
+
+    page.text_input(key="search").set_value("first").run()
+
+    assert listed(page) == ["one"]
+    assert [text.value for text in page.text] == ["the first"]
+    assert stage.store.open("one").info.run_id == "one"
+
+
+def test_the_address_opens_a_run_whole_for_others(stage: Stage) -> None:
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["run"] = "two"
+    page.query_params["view"] = "whole"
+    page.run()
+
+    assert not page.exception
+    assert stage.under_test.hub.runs()[0].recorded == run("two", b"<b>:red[*markup*]")
+
+
+def test_a_run_that_is_not_kept_is_a_sentence(stage: Stage) -> None:
+    assert stage.store.entry("gone") is None
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["run"] = "gone"
+    page.run()
+
+    assert not page.exception
+    assert "run gone is not kept here" in page.error[0].value
+
+
+def test_run_files_are_taken_in_and_damaged_ones_are_a_sentence(
+    page: AppTest, stage: Stage
+) -> None:
+    file = to_json((run("three"), run("four"))).encode()
+    page.file_uploader[0].upload("runs.json", file, "application/json").run()
+    assert sorted(listed(page)) == ["four", "one", "three", "two"]
+    assert stage.store.open("three") == run("three")
+
+    page.file_uploader[0].upload("bad.json", file[:99], "application/json").run()
+
+    assert "bad" in page.error[0].value
+    assert len(listed(page)) == 4
+
+
+def test_a_run_file_edited_by_hand_stays_in_the_list_with_a_sentence(
+    page: AppTest, stage: Stage
+) -> None:
+    (stage.store.folder / "bad.json.gz").write_text("{}")
+
+    page.run()
+
+    assert "bad" in listed(page)
+    assert page.button(key="open-bad").disabled
+    assert not page.exception
+
+
+def test_a_full_disk_is_said_on_the_page(stage: Stage) -> None:
+    stage.problem = "the run cannot be kept in /data: No space left on device; free some room"
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    assert "No space left" in page.warning[0].value
+
+
+def test_the_recorded_runs_that_come_with_the_program_play_too(page: AppTest, stage: Stage) -> None:
+    shipped = shipped_runs()
+    assert {button.key for button in page.button} >= set(shipped)
+
+    for key, path in shipped.items():
+        other = AppTest.from_file(SCRIPT, default_timeout=30)
+        other.query_params["run"] = key
+        other.run()
+        assert not other.exception
+        [*_, replayed] = stage.under_test.hub.runs()
+        assert replayed.replay is not None
+        assert replayed.replay.trace == read(path)[0]

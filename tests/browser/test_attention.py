@@ -1,0 +1,172 @@
+"""Attention weights in a real browser: the pickers, the pointer, chunks, and a long context."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import WebSocket
+
+from tests.browser.conftest import Tab, wait_until
+from tests.browser.test_live import OpenTab, new_tokens
+
+pytestmark = pytest.mark.browser
+
+MAX_MESSAGE_BYTES = 64 * 1024
+
+
+def header_of(message: bytes) -> dict[str, Any]:
+    [length] = struct.unpack("<I", message[:4])
+    return json.loads(message[4 : 4 + length])
+
+
+def listen(tab: Tab) -> list[bytes]:
+    """Return the list that the messages of attention weights will be in."""
+    messages: list[bytes] = []
+
+    def take(message: bytes) -> None:
+        messages.append(message)
+
+    def opened(socket: WebSocket) -> None:
+        if "/live/attention/" in socket.url:
+            socket.on("framereceived", take)
+
+    tab.page.on("websocket", opened)
+    return messages
+
+
+def show_weights(tab: Tab) -> None:
+    tab.page.get_by_role("button", name="weights", exact=True).click()
+
+
+def caption(tab: Tab) -> str:
+    return tab.page.locator(".panel-mask .caption").inner_text()
+
+
+def run(tab: Tab, prompt: str, tokens: int) -> None:
+    tab.type_prompt(prompt)
+    new_tokens(tab, tokens)
+    tab.press("Start")
+
+
+def finish(tab: Tab, tokens: int, timeout_s: float = 120.0) -> None:
+    """Wait for a run of so few tokens; the recorded run shown before has more."""
+    tab.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= tokens, timeout_s)
+
+
+def point(tab: Tab, x: float, y: float) -> None:
+    """Move the pointer to a place on the picture, given as shares of its size."""
+    canvas = tab.page.locator("canvas.mask")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def tip_says(tab: Tab, pattern: str) -> Callable[[], bool]:
+    return lambda: bool(re.search(pattern, tab.page.locator(".tip").inner_text()))
+
+
+def test_weights_come_while_the_run_goes_and_another_head_can_be_picked(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    messages = listen(tab)
+    run(tab, "Name three colours.", 12)
+    show_weights(tab)
+    finish(tab, 12)
+    wait_until(lambda: "reads" in caption(tab), 20)
+
+    tab.page.get_by_label("Head", exact=True).select_option("4")
+    wait_until(lambda: "head 4" in str(canvas_words(tab)), 20)
+
+    heads = [header["choice"] for header in map(header_of, messages) if header["kind"] == "state"]
+    assert heads[0] == {"layer": 15, "head": None, "all": False}
+    assert heads[-1] == {"layer": 15, "head": 4, "all": False}
+    groups = tab.page.locator(".panel-mask optgroup")
+    assert [groups.nth(at).get_attribute("label") for at in range(groups.count())] == [
+        "K/V head 0",
+        "K/V head 1",
+        "K/V head 2",
+    ]
+    assert tab.complaints == []
+
+
+def canvas_words(tab: Tab) -> str | None:
+    return tab.page.locator("canvas.mask").get_attribute("aria-label")
+
+
+def test_the_head_picked_is_where_the_next_run_begins(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    messages = listen(tab)
+    run(tab, "Name three colours.", 2)
+    show_weights(tab)
+    finish(tab, 2)
+    wait_until(lambda: "reads" in caption(tab), 20)
+    tab.page.get_by_label("Head", exact=True).select_option("all")
+    wait_until(lambda: "each head" in str(canvas_words(tab)), 20)
+
+    run(tab, "Name two rivers.", 3)
+
+    def planes() -> list[int]:
+        headers = [header_of(message) for message in messages]
+        blocks = [block for one in headers for block in one.get("blocks", ())]
+        return [block["shape"][0] for block in blocks if block["q0"] == 0]
+
+    wait_until(lambda: planes()[-1:] == [9] and len(planes()) > 2, 60)
+    assert tab.complaints == []
+
+
+def test_the_pointer_tells_the_exact_weight_and_lights_the_token(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    run(tab, "Name three colours.", 12)
+    show_weights(tab)
+    finish(tab, 12)
+    wait_until(lambda: "reads" in caption(tab), 20)
+
+    point(tab, 0.3, 0.5)
+
+    wait_until(tip_says(tab, r"weight [\d.e-]+\s+query \d+ .*, key \d+ "), 20)
+    assert tab.page.locator(".tok.lit").count() == 1
+    point(tab, 0.9, 0.2)
+    wait_until(tip_says(tab, "may not read key"), 20)
+
+
+def test_a_prompt_in_chunks_makes_a_step_of_each_and_tells_the_laps(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.page.get_by_role("button", name="Settings").click()
+    box = tab.page.get_by_role("spinbutton", name="Prefill in chunks")
+    box.fill("10")
+    box.press("Enter")
+    tab.page.keyboard.press("Escape")
+    run(tab, "Name three colours.", 3)
+    finish(tab, 3)
+
+    panel = tab.panel()
+
+    assert panel.state == "done"
+    assert panel.steps > len(panel.ids)
+    assert len(panel.ids) <= 3
+    assert tab.complaints == []
+
+
+def test_a_long_context_stays_within_its_messages_and_every_row_can_be_told(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab()
+    messages = listen(tab)
+    run(tab, "the cache holds keys and values of every token " * 130, 3)
+    show_weights(tab)
+    finish(tab, 3, 240.0)
+    wait_until(lambda: "reads" in caption(tab), 20)
+
+    point(tab, 0.35, 0.5)
+
+    wait_until(tip_says(tab, r"weight [\d.e-]+\s+query"), 20)
+    blocks = [one for one in map(header_of, messages) if one["kind"] == "blocks"]
+    assert max(len(message) for message in messages) <= MAX_MESSAGE_BYTES
+    assert blocks[0]["blocks"][0]["qb"] > 1
+    assert any(header_of(message)["kind"] == "row" for message in messages)
+    assert tab.complaints == []

@@ -1,0 +1,129 @@
+"""Compare and Runs in a real browser on the real default model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from inference.comparisons import figures_of, subjects_of
+from inference.traces import read
+from tests.browser.conftest import Server, Tab
+from visuals.compare_table import table_rows
+
+pytestmark = pytest.mark.browser
+
+OpenTab = Callable[..., Tab]
+PROMPTS = ("Name a river.", "Name two mountains, please.", "Count <b>to</b> three.")
+SLOW_MS = 180_000
+
+
+def open_compare(open_tab: OpenTab) -> Tab:
+    tab = open_tab()
+    tab.page.get_by_role("link", name="Compare").click()
+    tab.page.get_by_text("Or paste prompts").first.wait_for()
+    return tab
+
+
+def new_tokens(page: Page, count: int) -> None:
+    page.get_by_role("button", name="Settings").first.click()
+    box = page.get_by_role("spinbutton", name="Most new tokens")
+    box.fill(str(count))
+    box.press("Enter")
+    page.keyboard.press("Escape")
+
+
+def download(page: Page, name: str, path: Path) -> Path:
+    """Save one of the exports and return its path."""
+    page.get_by_role("button", name="Export").first.click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name=name).first.click()
+    saved.value.save_as(path)
+    page.keyboard.press("Escape")
+    return path
+
+
+def test_three_uploaded_prompts_are_compared_and_the_report_opens_offline(
+    open_tab: OpenTab, browser: Browser, tmp_path: Path
+) -> None:
+    tab = open_compare(open_tab)
+    page = tab.page
+    upload = tmp_path / "prompts.jsonl"
+    upload.write_text("\n".join(json.dumps({"prompt": prompt}) for prompt in PROMPTS))
+    page.locator("input[type=file]").first.set_input_files(upload)
+    page.get_by_text("of the 3 prompts").first.wait_for()
+    new_tokens(page, 4)
+    page.locator(".st-key-start-comparison button").first.click()
+    page.locator("table.figures").wait_for(timeout=SLOW_MS)
+
+    report = download(page, "Report (HTML)", tmp_path / "report.html")
+    runs = read(download(page, "Run file", tmp_path / "runs.json.gz"))
+
+    cells = page.locator("table.figures tbody tr").all_inner_texts()
+    shown = [
+        cell for row in table_rows([figures_of(one) for one in subjects_of(runs)]) for cell in row
+    ]
+    assert [trace.requests[0].prompt_text for trace in runs] == list(PROMPTS)
+    assert len(cells) == 3
+    assert all(cell.partition(" (")[0].split()[0] in " ".join(cells) for cell in shown if cell)
+    offline = browser.new_context(offline=True)
+    requests: list[str] = []
+    opened = offline.new_page()
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.goto(report.as_uri())
+    opened.wait_for_function("document.documentElement.dataset.drawn === '5'", timeout=60_000)
+    assert opened.locator("table.figures tbody tr").all_inner_texts() == cells
+    assert opened.locator("figure svg").count() >= 5
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert opened.get_by_text("Count <b>to</b> three.").count() > 0
+    offline.close()
+    assert tab.complaints == []
+
+
+def test_a_kept_run_is_found_named_and_played_again(open_tab: OpenTab) -> None:
+    tab = open_compare(open_tab)
+    page = tab.page
+    box = page.get_by_role("textbox", name="Or paste prompts")
+    box.fill("Say the word heliotrope.")
+    box.press("Control+Enter")
+    page.get_by_text("of the 1 prompt").first.wait_for()
+    new_tokens(page, 3)
+    page.locator(".st-key-start-comparison button").first.click()
+    page.locator("table.figures").wait_for(timeout=SLOW_MS)
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("textbox", name="Search").fill("heliotrope")
+    page.get_by_role("textbox", name="Search").press("Enter")
+    page.get_by_text("Say the word heliotrope.").first.wait_for()
+
+    page.get_by_role("button", name="Open", exact=True).first.click()
+    tab.wait_for(lambda panel: panel.state == "done" and len(panel.ids) > 0)
+    ids = tab.panel().ids
+    page.get_by_role("button", name="Play again").first.click()
+
+    tab.wait_for(lambda panel: panel.state in {"running", "done"})
+    tab.wait_for(lambda panel: panel.state == "done" and panel.ids == ids)
+    assert "run=" in page.url
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize("place", ["compare", "runs"])
+@pytest.mark.parametrize("width", [1920, 1280, 390])
+def test_nothing_is_wider_than_the_window(
+    browser: Browser, server: Server, place: str, width: int
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    page.goto(f"{server.url}/{place}")
+    page.get_by_text(
+        {"compare": "Or paste prompts", "runs": "Open run files"}[place]
+    ).first.wait_for(timeout=60_000)
+
+    overflow = page.evaluate(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    )
+
+    assert overflow <= 0
+    context.close()

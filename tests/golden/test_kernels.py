@@ -1,0 +1,100 @@
+"""The default model with our kernels, against the library's own greedy generation without them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from inference.engine import Engine, GenerationLimits
+from inference.kernels import install, remove
+from inference.loading import LoadedModel, load_model
+from inference.messages import LoadModel
+from inference.orders import RunOrder, build_requests
+from inference.records import Request, Sampling
+from inference.row_backend import TorchRowBackend
+from inference.text import TextCodec
+from inference.timing import HostClock
+
+pytestmark = pytest.mark.golden
+
+NEW_TOKENS = 32
+# Source: STYLE.md (d) 2, the tolerance of float32 by relative norm.
+TOLERANCE = 1e-5
+PROMPTS = {
+    "question": "What is the capital of Norway, and what is it known for?",
+    "code": "Write a Python function that returns the n-th Fibonacci number.",
+    "CJK": "请用一句话解释什么是键值缓存。",
+    "list": "List five things that a small language model can do on a laptop.",
+    "long": "Explain this line again in other words. " * 60,
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(default_model_folder: Path) -> LoadedModel:
+    return load_model(
+        str(default_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
+    )
+
+
+def requests(loaded: LoadedModel, prompts: tuple[str, ...]) -> tuple[Request, ...]:
+    order = RunOrder(
+        prompts=prompts,
+        max_new_tokens=NEW_TOKENS,
+        sampling=Sampling(),
+        seed=0,
+        is_raw=False,
+        load=LoadModel(model="default"),
+    )
+    codec = TextCodec.from_files(loaded.tokenizer_files)
+    return build_requests(order, codec, loaded.context_limit)
+
+
+def tokens_with_kernels(loaded: LoadedModel, asked: tuple[Request, ...]) -> list[list[int]]:
+    assert install(loaded.model).layers == 30
+    limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)
+    engine = Engine(TorchRowBackend(loaded.model), HostClock(), limits)
+    found: list[list[int]] = [[] for _ in asked]
+    for event in engine.generate(asked, seed=0, zero_s=0.0):
+        for row in event.rows:
+            assert row.token_id is not None
+            found[row.slot].append(row.token_id)
+    return found
+
+
+@torch.inference_mode()
+def is_choice_of(model: PreTrainedModel, context: list[int], token_id: int) -> bool:
+    """True when this token is the best, or less than rounding below it, without our kernels."""
+    scores = model(torch.tensor([context])).logits[0, -1]
+    return float(scores.max() - scores[token_id]) <= TOLERANCE * float(scores.norm())
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_greedy_tokens_are_those_of_generate_without_kernels(
+    loaded: LoadedModel, name: str
+) -> None:
+    asked = requests(loaded, (PROMPTS[name],))
+    prompt = list(asked[0].prompt_ids)
+    remove(loaded.model)
+    expected = loaded.model.generate(
+        torch.tensor([prompt]), do_sample=False, max_new_tokens=NEW_TOKENS
+    )[0, len(prompt) :].tolist()
+
+    [found] = tokens_with_kernels(loaded, asked)
+
+    pairs = enumerate(zip(found, expected, strict=False))
+    differs = next((place for place, pair in pairs if pair[0] != pair[1]), None)
+    remove(loaded.model)
+    assert differs is None or is_choice_of(loaded.model, prompt + found[:differs], found[differs])
+    assert len(found) > NEW_TOKENS // 4
+
+
+def test_rows_of_a_batch_choose_the_tokens_of_the_prompts_alone(loaded: LoadedModel) -> None:
+    asked = requests(loaded, tuple(PROMPTS.values()))
+
+    together = tokens_with_kernels(loaded, asked)
+
+    alone = [tokens_with_kernels(loaded, (request,))[0] for request in asked]
+    assert together == alone

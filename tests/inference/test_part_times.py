@@ -1,0 +1,150 @@
+"""Timing linear operations and attention apart, on the tiny model and a scripted time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from inference.backend import TorchBackend
+from inference.engine import Engine, GenerationLimits, GenerationOptions
+from inference.loading import load_model
+from inference.part_times import PartMeter, attention_modules, linear_modules
+from inference.records import Part, Phase, Request, Sampling
+from inference.timing import HostClock, marks_for
+
+
+class ScriptedMarks:
+    """Marks one second apart."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def mark(self) -> float:
+        self.taken += 1
+        return float(self.taken)
+
+    def seconds(self, start: float, end: float) -> float:
+        return end - start
+
+
+@pytest.fixture(scope="module")
+def model(tiny_model_folder: Path) -> nn.Module:
+    return load_model(str(tiny_model_folder), is_plain=True, on_stage=lambda _stage: None).model
+
+
+def request(prompt: tuple[int, ...] = (3, 4, 5), new_tokens: int = 6) -> Request:
+    return Request(
+        request_id="r0",
+        prompt_text="",
+        prompt_ids=prompt,
+        max_new_tokens=new_tokens,
+        sampling=Sampling(),
+    )
+
+
+def engine_on(model: nn.Module, meter: PartMeter | None) -> Engine:
+    limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
+    return Engine(TorchBackend(model), HostClock(), limits, meter)
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(part._forward_hooks) + len(part._forward_pre_hooks) for part in model.modules())
+
+
+def test_the_linear_modules_are_all_projections_and_the_head(model: nn.Module) -> None:
+    layers = model.config.num_hidden_layers
+
+    assert len(linear_modules(model)) == 7 * layers + 1
+    assert len(attention_modules(model)) == layers
+
+
+def test_packed_experts_are_one_linear_part_and_nothing_inside_is_counted_again() -> None:
+    class Experts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.gate_up = nn.Parameter(torch.zeros(4, 8, 16))
+            self.inside = nn.Linear(2, 2)
+
+    network = nn.Sequential(nn.Linear(4, 4), Experts())
+
+    assert linear_modules(network) == (network[0], network[1])
+
+
+def test_attention_is_what_its_module_takes_without_the_linear_parts_inside(
+    model: nn.Module,
+) -> None:
+    meter = PartMeter(model, ScriptedMarks())
+    meter.start()
+    model(input_ids=torch.tensor([[3, 4, 5]]))
+
+    parts = {timed.part: timed.duration_s for timed in meter.stop()}
+
+    layers = model.config.num_hidden_layers
+    # Each linear part is one tick; a layer's attention is its own two marks around four of them.
+    assert parts[Part.LINEAR] == 7 * layers + 1
+    assert parts[Part.ATTENTION] == (9 - 4) * layers
+
+
+def test_nothing_stays_hooked_after_a_step(model: nn.Module) -> None:
+    meter = PartMeter(model, ScriptedMarks())
+    meter.start()
+    assert hooks(model) > 0
+
+    meter.stop()
+
+    assert hooks(model) == 0
+
+
+def test_a_layer_that_ran_as_one_piece_gives_no_parts(model: nn.Module) -> None:
+    meter = PartMeter(model, ScriptedMarks())
+    meter.start()
+    linear_modules(model)[-1](torch.zeros(1, model.config.hidden_size, dtype=model.dtype))
+
+    assert meter.stop() == ()
+
+
+def test_the_prefill_and_every_so_many_decode_steps_are_timed_and_marked(
+    model: nn.Module,
+) -> None:
+    engine = engine_on(model, PartMeter(model, marks_for(torch.device("cpu"))))
+
+    options = GenerationOptions(split_every=2)
+    events = list(engine.generate([request()], seed=0, zero_s=0.0, options=options))
+
+    assert [bool(event.parts) for event in events] == [True, False, True, False, True, False]
+    assert [event.observed for event in events] == [bool(event.parts) for event in events]
+    for event in events[::2]:
+        assert sum(timed.duration_s for timed in event.parts) <= event.duration_s
+    assert events[0].phase is Phase.PREFILL
+
+
+def test_timing_parts_changes_no_token(model: nn.Module) -> None:
+    meter = PartMeter(model, marks_for(torch.device("cpu")))
+    plain = engine_on(model, None).generate([request()], seed=0, zero_s=0.0)
+    split = engine_on(model, meter).generate(
+        [request()], seed=0, zero_s=0.0, options=GenerationOptions(split_every=1)
+    )
+
+    chosen = [[event.rows[0].token_id for event in events] for events in (plain, split)]
+    assert chosen[0] == chosen[1]
+
+
+def test_splitting_can_begin_and_end_while_a_run_goes(model: nn.Module) -> None:
+    engine = engine_on(model, PartMeter(model, marks_for(torch.device("cpu"))))
+    run = engine.generate([request()], seed=0, zero_s=0.0)
+
+    first = next(run)
+    engine.split(1)
+    second = next(run)
+    engine.split(None)
+    third = next(run)
+
+    assert [bool(event.parts) for event in (first, second, third)] == [False, True, False]
+
+
+def test_only_devices_whose_parts_can_be_timed_have_marks() -> None:
+    assert marks_for(torch.device("mps")) is None
+    assert marks_for(torch.device("cpu")) is not None

@@ -1,0 +1,93 @@
+"""The route of the attention weights over ASGI: who may, one message in flight, what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from inference.messages import LookAt
+from inference.records import AttentionChoice
+from tests.visuals.live.test_attention_feed import taken_apart
+from tests.visuals.live.test_looking import FIRST, LookedHub
+from visuals.live.attention_route import attention_routes
+
+
+@pytest.fixture
+def under_test() -> LookedHub:
+    return LookedHub()
+
+
+@pytest.fixture
+def client(under_test: LookedHub) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=attention_routes(under_test.hub))) as test_client:
+        yield test_client
+
+
+def test_maps_come_one_message_at_a_time(under_test: LookedHub, client: TestClient) -> None:
+    run = under_test.begin_looked()
+    under_test.attended(run, FIRST)
+
+    with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
+        state = taken_apart(socket.receive_bytes())
+        socket.send_text("a")
+        blocks = taken_apart(socket.receive_bytes())
+        under_test.attended(run, FIRST, 1)
+        socket.send_text("a")
+        following = taken_apart(socket.receive_bytes())
+
+    assert state.header["kind"] == "state"
+    assert blocks.header["blocks"][0]["qn"] == 5
+    assert following.header["blocks"][0]["step"] == 1
+
+
+def test_another_layer_and_an_exact_query_reach_the_engine(
+    under_test: LookedHub, client: TestClient
+) -> None:
+    run = under_test.begin_looked()
+    other = AttentionChoice(layer=0, head=1)
+
+    with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
+        socket.receive_bytes()
+        socket.send_text('{"look": {"layer": 0, "head": 1, "all": false}}')
+        socket.send_text('{"query": 3, "head": 1}')
+        socket.send_text("a")
+        state = taken_apart(socket.receive_bytes())
+
+    assert state.header["choice"] == {"layer": 0, "head": 1, "all": False}
+    assert under_test.looks() == [
+        LookAt(run_id=run.run_id, choice=other),
+        LookAt(run_id=run.run_id, choice=other, query=3),
+    ]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"look": 3}', '{"query": -1}', "x" * 100_000])
+def test_what_cannot_be_understood_asks_for_nothing(
+    under_test: LookedHub, client: TestClient, text: str
+) -> None:
+    run = under_test.begin_looked()
+
+    with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
+        socket.receive_bytes()
+        socket.send_text(text)
+        socket.send_text("a")
+        under_test.attended(run, FIRST)
+        message = taken_apart(socket.receive_bytes())
+
+    assert message.header["kind"] == "blocks"
+    assert under_test.looks() == []
+
+
+def test_a_wrong_token_is_refused(under_test: LookedHub, client: TestClient) -> None:
+    run = under_test.begin_looked()
+
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect(f"/live/attention/{run.run_id}?k=wrong"),
+    ):
+        pass
+
+    assert run.viewers == 0

@@ -1,0 +1,75 @@
+"""Frames of runs of several requests: small, and complete for every request."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from inference.records import BatchPlan, Policy, RunTrace
+from tests.visuals.batches import batch_trace
+from tests.visuals.traces import DONE, trace_of
+from visuals.live.frames import MAX_FRAME_BYTES, frame
+
+PLANS = [BatchPlan(), BatchPlan(policy=Policy.CONTINUOUS, slots=8)]
+every_plan = pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.policy)
+
+
+def frames(trace: RunTrace) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = []
+    cursor = 0
+    while True:
+        made.append(json.loads(json.dumps(frame(trace, DONE, cursor), allow_nan=False)))
+        cursor = made[-1]["to"]
+        if cursor == made[-1]["total"]:
+            return made
+
+
+@every_plan
+def test_no_frame_of_32_requests_is_larger_than_allowed(plan: BatchPlan) -> None:
+    trace = batch_trace(plan, [40] * 32, [60 + number for number in range(32)])
+
+    assert max(len(json.dumps(one)) for one in frames(trace)) <= MAX_FRAME_BYTES
+
+
+@every_plan
+def test_every_token_of_every_request_is_in_one_frame_and_no_other(plan: BatchPlan) -> None:
+    trace = batch_trace(plan, [4] * 9, [number + 1 for number in range(9)])
+
+    outputs = [item[0] for one in frames(trace) for item in one.get("outputs", [])]
+
+    assert [outputs.count(number) for number in range(9)] == [number + 1 for number in range(9)]
+
+
+@every_plan
+def test_the_last_frame_says_where_every_request_stands(plan: BatchPlan) -> None:
+    trace = batch_trace(plan, [4, 3, 2], [3, 4, 2])
+
+    last = frames(trace)[-1]
+
+    assert {number: stored for number, _, stored in last["batch"]["step"]["strips"]} == {
+        0: 6,
+        1: 6,
+        2: 3,
+    }
+    assert len(last["batch"]["latency"]) == 3
+    assert last["rows"]["slot_spans"]["mode"] == "replace"
+
+
+def test_the_first_frame_says_how_the_requests_share_the_device() -> None:
+    plan = BatchPlan(policy=Policy.CONTINUOUS, slots=2)
+
+    first = frames(batch_trace(plan))[0]
+
+    assert first["model"]["batch"]["policy"] == "continuous"
+    assert (first["model"]["batch"]["slots"], first["model"]["batch"]["requests"]) == (2, 3)
+    assert all("request 1" in figure["note"] for figure in first["figures"])
+
+
+def test_a_run_of_one_request_is_no_batch() -> None:
+    first = frames(trace_of([b"a"], [b"b", b"c"]))[0]
+
+    assert first["model"]["batch"] is None
+    assert "batch" not in first
+    assert "slot_spans" not in first["rows"]

@@ -1,0 +1,257 @@
+"""Attention maps as they travel to one viewer: bounded messages, only what this viewer lacks.
+
+A message is a header in JSON behind its length in four bytes, then the arrays that it announces,
+little-endian, without gaps. Pictures go in float16, binned by maximum to what a panel can draw; the
+row under the pointer goes whole in float32. No torch, no page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, inf, isqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.records import AttentionChoice, AttentionMap
+
+MAX_MESSAGE_BYTES = 64 * 1024
+PAYLOAD_BYTES = 44 * 1024  # of a message's arrays; the rest is for their headers
+PICTURE_CELLS = 256 * 256  # of a map of several queries, all planes together
+ROW_CELLS = 4096  # of one query's row, all planes together
+MAX_ROW_CELLS = 1024  # of one query's row, one plane
+MAX_EXACT_CELLS = 8192  # of the row under the pointer
+MAX_BLOCKS = 64  # of one message: a header takes up to 300 bytes
+
+Weights = NDArray[Any]  # float16 or float32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What is known of a run's attention.
+
+    Attributes:
+        choice: What is asked for; None for nothing.
+        maps: In the order of their steps; of another choice until the next step brings one.
+        exact_row: The query asked for last.
+        notice: Why a choice cannot be had; empty when it can.
+    """
+
+    choice: AttentionChoice | None = None
+    maps: tuple[AttentionMap, ...] = ()
+    exact_row: AttentionMap | None = None
+    notice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A few query rows of a map, ready to travel."""
+
+    header: dict[str, object]
+    arrays: tuple[Weights, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(array.nbytes for array in self.arrays)
+
+
+class Feed:
+    """What one viewer has of one run's attention, and what it is sent next."""
+
+    def __init__(self) -> None:
+        self._choice: AttentionChoice | None = None
+        self._state: dict[str, object] | None = None
+        self._sent: set[int] = set()
+        self._waiting: deque[Block] = deque()
+        self._asked: tuple[int, int | None] | None = None
+
+    def ask(self, query: int, head: int | None) -> None:
+        """Send the exact weights of one query as soon as they are there.
+
+        Args:
+            query: Its position.
+            head: Of the planes shown, the one pointed at; None for the mean.
+        """
+        self._asked = (query, head)
+
+    def next(self, looked: Looked) -> bytes | None:
+        """Return the next message, None when this viewer has everything."""
+        state = self._newest_state(looked)
+        if state is not None:
+            return message(state)
+        exact = self._exact(looked)
+        if exact is not None:
+            return exact
+        for seen in looked.maps:
+            if seen.choice == self._choice and seen.step_index not in self._sent:
+                self._sent.add(seen.step_index)
+                self._waiting.extend(blocks_of(seen))
+        return self._blocks()
+
+    def _newest_state(self, looked: Looked) -> dict[str, object] | None:
+        """Return the header that says what is looked at, when it has changed."""
+        is_reset = self._state is None or looked.choice != self._choice
+        if is_reset:
+            self._choice = looked.choice
+            self._sent.clear()
+            self._waiting.clear()
+            self._asked = None
+        reasons = [seen.reason for seen in looked.maps if seen.reason]
+        state: dict[str, object] = {
+            "kind": "state",
+            "choice": choice_item(looked.choice),
+            "notice": looked.notice,
+            "reason": reasons[-1] if reasons else "",
+        }
+        if not is_reset and state == self._state:
+            return None
+        self._state = state
+        return {**state, "reset": is_reset}
+
+    def _exact(self, looked: Looked) -> bytes | None:
+        if self._asked is None:
+            return None
+        query, head = self._asked
+        seen = exact_map(looked, query)
+        if seen is None or seen.weights is None:
+            return None
+        self._asked = None
+        plane = seen.heads.index(head) if head in seen.heads else 0
+        row = seen.weights[plane, query - seen.query_start].astype(np.float32)
+        kv_bin = ceil(len(row) / MAX_EXACT_CELLS)
+        header = {
+            "kind": "row",
+            "query": query,
+            "head": head,
+            "k0": seen.kv_start,
+            "kn": seen.kv_tokens,
+            "kb": kv_bin * seen.kv_bin,
+        }
+        return message(header, (coarser(row, 0, kv_bin),))
+
+    def _blocks(self) -> bytes | None:
+        taken: list[Block] = []
+        room = PAYLOAD_BYTES
+        while self._waiting and len(taken) < MAX_BLOCKS:
+            room -= self._waiting[0].nbytes
+            if room < 0 and taken:
+                break
+            taken.append(self._waiting.popleft())
+        if not taken:
+            return None
+        header = {"kind": "blocks", "blocks": [block.header for block in taken]}
+        return message(header, [array for block in taken for array in block.arrays])
+
+
+def exact_map(looked: Looked, query: int) -> AttentionMap | None:
+    """Return a map that holds this query's weights unbinned, None when there is none."""
+    exact = looked.exact_row
+    for seen in (*((exact,) if exact is not None else ()), *looked.maps):
+        is_held = seen.query_start <= query < seen.query_start + seen.query_tokens
+        is_exact = seen.query_bin == 1 and (seen.kv_bin == 1 or seen.query_tokens == 1)
+        if is_held and is_exact and seen.weights is not None and seen.choice == looked.choice:
+            return seen
+    return None
+
+
+def blocks_of(seen: AttentionMap) -> list[Block]:
+    """Return a map as it is drawn, in blocks of query rows that each fit into a message."""
+    if seen.weights is None:
+        return []
+    query_bin, kv_bin = _bins(seen.weights.shape, seen.query_tokens)
+    weights = coarser(coarser(seen.weights, 2, kv_bin), 1, query_bin).astype(np.float16)
+    rest = _rest(seen, query_bin, kv_bin)
+    planes, count, width = weights.shape
+    rows_at_once = max(1, PAYLOAD_BYTES // (2 * planes * (width + 1)))
+    rows = seen.query_bin * query_bin  # queries of one row of cells
+    blocks: list[Block] = []
+    for start in range(0, count, rows_at_once):
+        end = min(start + rows_at_once, count)
+        header: dict[str, object] = {
+            "step": seen.step_index,
+            "heads": list(seen.heads),
+            "q0": seen.query_start + start * rows,
+            "qn": min(seen.query_tokens, end * rows) - start * rows,
+            "qb": rows,
+            "k0": seen.kv_start,
+            "kn": seen.kv_tokens,
+            "kb": seen.kv_bin * kv_bin,
+            "shape": [planes, end - start, width],
+            "rest": rest is not None,
+            "first": seen.first_output_query,
+        }
+        parts = (weights[:, start:end],)
+        blocks.append(
+            Block(
+                header=header,
+                arrays=parts if rest is None else (*parts, rest[:, start:end]),
+            )
+        )
+    return blocks
+
+
+def coarser(weights: Weights, axis: int, size: int) -> Weights:
+    """Return the largest of each ``size`` neighbours along an axis; NaN where one of them is."""
+    if size == 1:
+        return weights
+    missing = -weights.shape[axis] % size
+    padding = [(0, missing if one == axis else 0) for one in range(weights.ndim)]
+    padded = np.pad(weights, padding, constant_values=-inf) if missing else weights
+    shape = padded.shape
+    split = (*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
+    return padded.reshape(split).max(axis=axis + 1)
+
+
+def message(header: dict[str, Any], arrays: Iterable[Weights] = ()) -> bytes:
+    """Return a header and its arrays as one message."""
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-len(text) % 4)  # so that the arrays begin at whole numbers
+    body = b"".join(np.ascontiguousarray(one, one.dtype.newbyteorder("<")) for one in arrays)
+    return len(text).to_bytes(4, "little") + text + body
+
+
+def choice_item(choice: AttentionChoice | None) -> dict[str, object] | None:
+    """Return a choice as the panel knows it."""
+    if choice is None:
+        return None
+    return {"layer": choice.layer, "head": choice.head, "all": choice.is_all_heads}
+
+
+def choice_from(value: object) -> AttentionChoice | None:
+    """Return the choice that a panel sent; None for anything that is none."""
+    if not isinstance(value, dict):
+        return None
+    layer, head = whole(value.get("layer")), whole(value.get("head"))
+    if layer is None:
+        return None
+    return AttentionChoice(layer=layer, head=head, is_all_heads=value.get("all") is True)
+
+
+def whole(value: object) -> int | None:
+    """Return a number that counts something, None for anything else."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and value >= 0 else None
+
+
+def _bins(shape: tuple[int, ...], query_tokens: int) -> tuple[int, int]:
+    """Return how many cells of a map are drawn as one, along queries and keys."""
+    planes, rows, width = shape
+    if query_tokens == 1:
+        return 1, ceil(width / max(1, min(MAX_ROW_CELLS, ROW_CELLS // planes)))
+    side = max(1, isqrt(PICTURE_CELLS // planes))
+    return ceil(rows / side), ceil(width / side)
+
+
+def _rest(seen: AttentionMap, query_bin: int, kv_bin: int) -> Weights | None:
+    """Return the first drawn cell of each row without the sequence's first token."""
+    if seen.weights is None or seen.rest_of_first_cell is None:
+        return None
+    rest = seen.rest_of_first_cell[:, :, None]
+    others = seen.weights[:, :, 1:kv_bin]
+    largest = np.concatenate([rest, others], axis=2).max(axis=2)
+    return coarser(largest, 1, query_bin).astype(np.float16)

@@ -1,0 +1,83 @@
+"""The route of the attention weights: a WebSocket of its own, open while they are looked at.
+
+One message is in flight at a time. The viewer says ``a`` when it has drawn it, and may at any time
+ask for another layer or head, or for the exact weights of one query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from visuals.live.attention_feed import Feed, choice_from, exact_map, whole
+from visuals.live.hub import Hub, LiveRun
+from visuals.live.route import ACKNOWLEDGE_TIMEOUT_S, FRAME_INTERVAL_S, REFUSED, may_watch
+
+MAX_REQUEST_CHARACTERS = 500
+
+
+def attention_routes(hub: Hub) -> list[WebSocketRoute]:
+    """Return the route of the attention weights over this hub."""
+
+    async def attend(socket: WebSocket) -> None:
+        run = hub.find(socket.path_params["run_id"])
+        if run is None or not may_watch(socket, run):
+            await socket.close(REFUSED)
+            return
+        await socket.accept()
+        hub.watch(run)
+        try:
+            await _stream(socket, hub, run)
+        except (WebSocketDisconnect, TimeoutError):
+            return
+        finally:
+            hub.leave(run)
+
+    return [WebSocketRoute("/live/attention/{run_id}", attend)]
+
+
+async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
+    """Send what is new whenever the viewer has drawn what came before."""
+    feed = Feed()
+    sent_s: float | None = None
+    heard = asyncio.ensure_future(socket.receive_text())
+    try:
+        while True:
+            if sent_s is None and (update := feed.next(hub.attention(run))) is not None:
+                await socket.send_bytes(update)
+                sent_s = time.monotonic()
+            await asyncio.wait({heard}, timeout=FRAME_INTERVAL_S)
+            if heard.done():
+                text = heard.result()
+                heard = asyncio.ensure_future(socket.receive_text())
+                if text == "a":
+                    sent_s = None
+                else:
+                    obey(text, hub, run, feed)
+            elif sent_s is not None and time.monotonic() - sent_s > ACKNOWLEDGE_TIMEOUT_S:
+                raise TimeoutError
+    finally:
+        heard.cancel()
+
+
+def obey(text: str, hub: Hub, run: LiveRun, feed: Feed) -> None:
+    """Carry out what a viewer asks for; what cannot be understood asks for nothing."""
+    try:
+        asked = json.loads(text[:MAX_REQUEST_CHARACTERS])
+    except ValueError:
+        return
+    if not isinstance(asked, dict):
+        return
+    choice = choice_from(asked.get("look"))
+    if choice is not None:
+        hub.look_at(run, choice)
+    query = whole(asked.get("query"))
+    if query is not None:
+        looked = hub.attention(run)
+        feed.ask(query, whole(asked.get("head")))
+        if exact_map(looked, query) is None and looked.choice is not None:
+            hub.look_at(run, looked.choice, query)

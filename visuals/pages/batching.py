@@ -1,0 +1,163 @@
+"""The Batching page: weights read once, every row's own K/V, and where the benefit ends.
+
+A thin script: it never loops or sleeps. The sweep belongs to the hub and runs in the engine.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.batch_records import BatchSweep
+from inference.messages import ModelReady, SweepBatches
+from visuals.batching import Known, gain_sentences, limit_sentences
+from visuals.live.hub import Hub
+from visuals.pages.batching_charts import show_charts
+from visuals.pages.batching_elsewhere import elsewhere_section
+from visuals.pages.batching_runs import runs_section
+from visuals.pages.measure_controls import POLL_S, measure_controls
+from visuals.units import counted, date_text
+from visuals.whatif import roofs_text
+
+BATCHES = (1, 2, 4, 8, 16, 32)
+CONTEXTS = {"64": 64, "512": 512, "2,048": 2048, "8,192": 8192}
+FIRST = ("64", "512", "2,048")
+
+
+def batching_page(hub: Hub) -> None:
+    """Draw the page."""
+    here, elsewhere, requests = st.tabs(
+        ["On this machine", "On a device that is not here", "Latency of each request"]
+    )
+    ready = hub.engine_status().ready
+    with here:
+        if ready is None:
+            st.info("This measures the model that is loaded; it is still loading.")
+        else:
+            _here(hub, ready)
+    with elsewhere:
+        elsewhere_section(ready)
+    with requests:
+        runs_section(hub)
+    _watch(hub)
+
+
+def _here(hub: Hub, ready: ModelReady) -> None:
+    left, right = st.columns([4, 8], gap="medium")
+    with left:
+        st.markdown(
+            f"One decode step of **{ready.model_id.rpartition('/')[2]}** reads all weights once, "
+            "however many rows it has, and each row's own K/V. More rows share the weights; the "
+            "K/V only adds up."
+        )
+        batches, contexts = _choices(ready)
+        measure_controls(
+            hub,
+            SweepBatches(batches=batches, contexts=contexts),
+            label="Measure the sweep",
+            key="batches",
+        )
+        _limits(hub, ready, batches, contexts)
+    with right:
+        _pictures(hub, ready, batches, contexts)
+
+
+def _choices(ready: ModelReady) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the batches and contexts asked for; at least one of each."""
+    batches = st.pills(
+        "Rows in the batch",
+        list(BATCHES),
+        selection_mode="multi",
+        default=[1, 2, 4, 8],
+        key="sweep_batches",
+    )
+    limit = ready.context_limit
+    names = [name for name, context in CONTEXTS.items() if limit is None or context <= limit]
+    chosen = st.pills(
+        "Context of each row, tokens",
+        names,
+        selection_mode="multi",
+        default=[name for name in FIRST if name in names],
+        key="sweep_contexts",
+    )
+    contexts = tuple(sorted(CONTEXTS[name] for name in chosen or names[:1]))
+    return tuple(sorted(batches or BATCHES[:1])), contexts
+
+
+def _known(
+    hub: Hub, ready: ModelReady, batches: tuple[int, ...], contexts: tuple[int, ...]
+) -> Known:
+    status = hub.measure_status()
+    return Known(
+        shape=ready.shape,
+        batches=batches,
+        contexts=contexts,
+        ceilings=status.ceilings.ceilings if status.ceilings is not None else None,
+        sweep=_sweep(hub, ready),
+        memory_bytes=ready.device.memory_bytes,
+    )
+
+
+def _sweep(hub: Hub, ready: ModelReady) -> BatchSweep | None:
+    """Return what was measured on the model held; another model's laps do not belong here."""
+    sweep = hub.measure_status().batches
+    is_ours = sweep is not None and sweep.shape == ready.shape and sweep.device == ready.device
+    return sweep if is_ours else None
+
+
+def _limits(
+    hub: Hub, ready: ModelReady, batches: tuple[int, ...], contexts: tuple[int, ...]
+) -> None:
+    known = _known(hub, ready, batches, contexts)
+    if known.ceilings is None:
+        st.info("Measure this machine's roofs on the Roofline page for the counted lines.")
+        return
+    st.markdown("**Where the benefit ends**, counted from the measured roofs:")
+    st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(known)))
+    st.caption(f"Roofs: {roofs_text(known.ceilings)}.")
+
+
+def _pictures(
+    hub: Hub, ready: ModelReady, batches: tuple[int, ...], contexts: tuple[int, ...]
+) -> None:
+    """Show what is measured and counted; while a sweep goes, as far as it has come."""
+    is_going = hub.measure_status().kind is SweepBatches
+
+    @st.fragment(run_every=POLL_S * 2 if is_going else None)
+    def pictures() -> None:
+        known = _known(hub, ready, batches, contexts)
+        if not known.points and not known.predictions:
+            st.info("Nothing is measured yet. The sweep takes a minute or two on a small machine.")
+        else:
+            show_charts(known, key="here")
+        if known.sweep is not None:
+            _measured_text(known.sweep)
+
+    pictures()
+
+
+def _measured_text(sweep: BatchSweep) -> None:
+    """Say what the sweep found, where it was made, and what was left out."""
+    for sentence in gain_sentences(sweep):
+        st.markdown(f"- {sentence}")
+    points = counted(len(sweep.points), "point")
+    part = "" if sweep.is_whole else " so far"
+    st.caption(
+        f"{points} **measured**{part} on {sweep.device.name} in {sweep.device.dtype}, "
+        f"{date_text(sweep.measured_at)}: the median of three steps each, on a cache filled in "
+        "advance."
+    )
+    for left in sweep.left_out:
+        st.warning(f"{left.batch} rows at {left.context_tokens:,} tokens left out: {left.reason}.")
+
+
+def _watch(hub: Hub) -> None:
+    """Run the page again when a measurement or a load has come to its end."""
+    kind, ready = hub.measure_status().kind, hub.engine_status().ready
+    is_waiting = kind is not None or hub.engine_status().stage is not None
+
+    @st.fragment(run_every=POLL_S if is_waiting else None)
+    def watched() -> None:
+        if (hub.measure_status().kind, hub.engine_status().ready) != (kind, ready):
+            st.rerun()
+
+    watched()

@@ -1,0 +1,53 @@
+"""The charts of a batch's time, rates and bytes, the same for this machine and for another."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visuals.batching import Known, batch_bytes, batch_rates, batch_times, sequence_rates
+
+CHART_HEIGHT = 250
+
+
+def show_charts(known: Known, *, key: str) -> None:
+    """Show the three figures over the batch, and the bytes."""
+    st.caption(
+        "Solid with points: **measured**. Dashed: **counted**, at least so long and at most so "
+        "many. Triangle: from here on K/V takes more bytes than the weights. Dotted line: linear "
+        "operations turn compute-bound."
+    )
+    left, right = st.columns(2)
+    for box, chart, name in (
+        (left, batch_times, "times"),
+        (right, batch_rates, "rates"),
+        (left, sequence_rates, "rows"),
+    ):
+        with box:
+            st.altair_chart(
+                chart(known).properties(height=CHART_HEIGHT),
+                width="stretch",
+                theme="streamlit",
+                key=f"{key}-batch-{name}",
+            )
+    with right:
+        _bytes(known, key=key)
+
+
+def _bytes(known: Known, *, key: str) -> None:
+    names = {f"{context:,}": context for context in known.contexts}
+    chosen = st.session_state.get(f"{key}-bytes-context")
+    context = names.get(chosen or "", known.contexts[-1])
+    st.altair_chart(
+        batch_bytes(known, context).properties(height=CHART_HEIGHT),
+        width="stretch",
+        theme="streamlit",
+        key=f"{key}-batch-bytes",
+    )
+    st.segmented_control(
+        "Bytes at a context of",
+        list(names),
+        default=list(names)[-1],
+        key=f"{key}-bytes-context",
+        help="Weights are read once a step, K/V once for every row. Pale: more than the device's "
+        "memory holds.",
+    )

@@ -1,0 +1,64 @@
+"""The batch on a device that is not here: counted from a data sheet, nothing measured."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.datasheets import device_ceilings, device_memory_bytes
+from inference.errors import TokenByTokenError
+from inference.messages import ModelReady
+from inference.part_list import PARTS
+from inference.public_configs import public_config_names
+from inference.public_shapes import STORED_DTYPES, public_shape
+from inference.records import ModelShape
+from visuals.batching import Known, limit_sentences
+from visuals.pages.batching_charts import show_charts
+from visuals.whatif import roofs_text
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+CONTEXTS = {"512": 512, "2,048": 2048, "8,192": 8192, "32,768": 32768, "131,072": 131072}
+HELD = "the model that is loaded"
+
+
+def elsewhere_section(ready: ModelReady | None) -> None:
+    """Draw the choice of model and device, and the counted charts."""
+    left, right = st.columns([4, 8], gap="medium")
+    with left:
+        dtype = st.selectbox("Number format (dtype)", list(STORED_DTYPES), key="be-dtype")
+        shape = _shape(ready, dtype)
+        names = [part.name for part in PARTS]
+        device = st.selectbox("Device", names, index=names.index("H100 SXM"), key="be-device")
+        chosen = st.pills(
+            "Context of each row, tokens",
+            list(CONTEXTS),
+            selection_mode="multi",
+            default=["2,048", "8,192", "32,768"],
+            key="be-contexts",
+        )
+        try:
+            ceilings = device_ceilings(device, dtype)
+        except TokenByTokenError as error:
+            st.error(str(error))
+            return
+        contexts = tuple(sorted(CONTEXTS[name] for name in chosen or ["2,048"]))
+        known = Known(
+            shape=shape,
+            batches=BATCHES,
+            contexts=contexts,
+            ceilings=ceilings,
+            memory_bytes=device_memory_bytes(device),
+        )
+        st.markdown("**Where the benefit ends**, counted from the data sheet:")
+        st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(known)))
+        st.caption(f"Roofs: {roofs_text(ceilings)}. Everything here is **counted**.")
+    with right:
+        show_charts(known, key="elsewhere")
+
+
+def _shape(ready: ModelReady | None, dtype: str) -> ModelShape:
+    names = [*public_config_names(), *([HELD] if ready is not None else [])]
+    name = st.selectbox("Model", names, index=names.index("Llama-3.1-8B"), key="be-model")
+    if name == HELD and ready is not None:
+        st.caption(f"{ready.model_id} as it is loaded, in {ready.device.dtype}.")
+        return ready.shape
+    return public_shape(name, dtype)

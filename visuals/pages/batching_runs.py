@@ -1,0 +1,78 @@
+"""The latency of each request of a batched run, and how many kept the limits a reader sets."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.metrics import goodput, run_seconds
+from inference.records import RunTrace
+from visuals.live.hub import Hub
+from visuals.shares import LATENCY_COLUMNS, latency_table
+from visuals.slots import EXPLANATION, slot_timeline
+from visuals.units import amount, counted, scaled
+
+TIMELINE_HEIGHT = 260
+
+
+def runs_section(hub: Hub) -> None:
+    """Draw the choice of a run of several requests, its slots, its latencies and its goodput."""
+    traces = _batched_runs(hub)
+    if not traces:
+        st.info(
+            "No run of several requests yet: on the Live page choose Batch, then Start. Each "
+            "request's TTFT with its wait, its ITL and the prefills that held it up are shown here."
+        )
+        return
+    names = [_name(trace) for trace in traces]
+    chosen = st.selectbox("Run", names, key="br-run")
+    trace = traces[names.index(chosen)]
+    left, right = st.columns([8, 4], gap="medium")
+    with left:
+        st.altair_chart(
+            slot_timeline(trace).properties(height=TIMELINE_HEIGHT),
+            width="stretch",
+            theme="streamlit",
+            key="br-slots",
+        )
+        st.caption(EXPLANATION["how"])
+        rows = [dict(zip(LATENCY_COLUMNS, cells, strict=True)) for cells in latency_table(trace)]
+        st.dataframe(rows, hide_index=True, key="br-latency")
+        st.caption(
+            "Interrupted: how many of a request's waits between two tokens hold another row's "
+            "prefill. They count in its ITL, since a reader waits for them."
+        )
+    with right:
+        _goodput(trace)
+
+
+def _batched_runs(hub: Hub) -> list[RunTrace]:
+    """Return the hub's runs of several requests, the newest first."""
+    traces = [hub.snapshot(run) for run in hub.runs()]
+    several = [one for one in traces if one is not None and len(one.requests) > 1 and one.events]
+    return sorted(several, key=lambda one: one.info.started_at, reverse=True)
+
+
+def _goodput(trace: RunTrace) -> None:
+    st.markdown("**Goodput**: requests a second that keep both limits, measured.")
+    ttft_s = st.number_input("TTFT at most, s", 0.01, 600.0, 2.0, key="br-ttft")
+    tpot_ms = st.number_input("TPOT at most, ms", 1.0, 60000.0, 200.0, key="br-tpot")
+    found = goodput(trace, ttft_s=float(ttft_s), tpot_s=float(tpot_ms) / 1e3)
+    st.metric(
+        "Goodput",
+        scaled(found.requests_per_s, "requests/s"),
+        delta=f"{len(found.good)} of {counted(found.finished, 'finished request')}",
+        delta_color="off",
+        delta_arrow="off",
+        help="TTFT holds the wait for a slot; TPOT is the mean ITL. Per second of the run's own "
+        "time: laps and idle waits.",
+    )
+    st.caption(f"The run took {amount(run_seconds(trace.events), 's')} of its own time.")
+
+
+def _name(trace: RunTrace) -> str:
+    plan = trace.info.plan
+    slots = plan.slots or len(trace.requests)
+    return (
+        f"{trace.info.started_at:%H:%M:%S} UTC \u00b7 {len(trace.requests)} requests, "
+        f"{counted(slots, 'slot')}, {plan.policy} \u00b7 {trace.info.run_id}"
+    )

@@ -1,0 +1,148 @@
+"""The Device page: what runs where and why, and what the device did in a run.
+
+A thin script: it never loops or sleeps.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.device_metrics import notes_of
+from inference.messages import ModelReady
+from inference.records import RunTrace
+from visuals.device import (
+    BUSY_EXPLANATION,
+    COUNTERS,
+    achieved_rows,
+    cache_sentence,
+    counter_rows,
+    counters_over_time,
+    energy_rows,
+    launch_rows,
+    launch_sentence,
+    launches,
+)
+from visuals.live.hub import Hub, LiveRun
+from visuals.utilization import missing
+
+POLL_S = 1.0
+
+
+def device_page(hub: Hub) -> None:
+    """Draw the page."""
+    ready = hub.engine_status().ready
+    if ready is None:
+        st.info("No model is loaded yet; the devices of this machine are known once it is.")
+    else:
+        _choices(ready)
+    runs = [run for run in hub.runs() if run.replay is None and run.recording is not None]
+    if not runs:
+        st.info("Start a run on the Live page; what the device did in it shows here.")
+        return
+    names = {run.run_id: _name(hub, run) for run in runs}
+    run_id = st.selectbox(
+        "Run",
+        list(reversed(names)),
+        key="device-run",
+        format_func=lambda one: names.get(one) or str(one),
+    )
+    run = hub.find(run_id)
+    if run is not None:
+        _followed(hub, run)
+
+
+def _choices(ready: ModelReady) -> None:
+    """Say what was chosen to run on, what else there is, and how decode steps can be had."""
+    if ready.device_note:
+        st.markdown(f"**{ready.device_note}**")
+    left, right = st.columns(2)
+    with left:
+        st.dataframe(
+            [{"device": one.name, "what it is": one.label} for one in ready.devices],
+            hide_index=True,
+            key="devices",
+            alt="Devices of this machine",
+        )
+    with right:
+        st.dataframe(
+            [
+                {"decode steps": one.mode.value, "here": one.reason or "available"}
+                for one in ready.decodes
+            ],
+            hide_index=True,
+            key="decodes",
+            alt="Ways to hand decode steps to the device",
+        )
+    st.caption(
+        "Both are chosen in the settings of the Live page. To see a way to decode before and "
+        "after, compare one prompt under several settings on the Compare page."
+    )
+
+
+def _name(hub: Hub, run: LiveRun) -> str:
+    trace = hub.snapshot(run)
+    if trace is None:
+        return run.run_id
+    info = trace.info
+    prompt = trace.requests[0].prompt_text if trace.requests else ""
+    head = " ".join(prompt.split())[:60]
+    return (
+        f"{info.started_at:%H:%M:%S} \u00b7 {info.decode.value} on {info.device.name} \u00b7 {head}"
+    )
+
+
+def _followed(hub: Hub, run: LiveRun) -> None:
+    """Draw the run, again every second while it goes on."""
+    is_final = run.state.is_final
+
+    @st.fragment(run_every=None if is_final else POLL_S)
+    def followed() -> None:
+        hub.touch(run)
+        trace = hub.snapshot(run)
+        if trace is not None:
+            _run(trace)
+        if run.state.is_final and not is_final:
+            st.rerun()
+
+    followed()
+
+
+def _run(trace: RunTrace) -> None:
+    for note in notes_of(trace):
+        st.warning(note, icon=":material/flag:")
+    left, right = st.columns(2)
+    with left:
+        st.markdown("##### The host beside the device")
+        st.markdown(launch_sentence(trace))
+        if launch_rows(trace):
+            st.altair_chart(launches(trace), width="stretch", theme="streamlit", key="launches")
+        if sentence := cache_sentence(trace):
+            st.caption(sentence)
+    with right:
+        st.markdown("##### Busy is not fast")
+        if rows := achieved_rows(trace):
+            st.dataframe(rows, hide_index=True, key="achieved", alt="Busy beside achieved")
+        st.caption(BUSY_EXPLANATION)
+    st.markdown("##### Energy of a token")
+    st.dataframe(energy_rows(trace), hide_index=True, key="energy", alt="Energy by phase")
+    st.caption(
+        "The whole GPU's energy counter over the phase's steps, so idle power and other programs "
+        "are in it. It moves in steps; a phase shorter than some of them has no figure."
+    )
+    _counters(trace)
+
+
+def _counters(trace: RunTrace) -> None:
+    """Draw the counters that were read, and say why others were not."""
+    shown = [one for one in COUNTERS if counter_rows(one, trace.telemetry)]
+    if shown:
+        st.markdown("##### Counters")
+        for counters, column in zip(shown, st.columns(len(shown)), strict=True):
+            column.altair_chart(
+                counters_over_time(counters, trace.telemetry),
+                width="stretch",
+                theme="streamlit",
+                key=f"counters-{counters.key}",
+            )
+    for sentence in missing(trace):
+        st.caption(sentence)

@@ -1,0 +1,40 @@
+"""The live panel of a run as pages show it: over its own WebSocket, or fed by the page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from visuals.live.frames import frame
+from visuals.live.hub import LOOKED_AT_SPLIT, Hub, LiveRun
+from visuals.live.panel import live_panel
+
+POLL_S = 0.5
+PARTS = ("linear", "attention")  # what the roofline shows of steps that are timed in parts
+
+
+def run_panel(hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "") -> None:
+    """Show the panel; where no WebSocket can be had, feed it twice a second instead."""
+    if st.session_state.get("polling", False):
+        _polled_panel(hub, run, key=key, label=label)
+        return
+    result = live_panel(run.run_id, run.token, key=key, label=label)
+    wants_parts = result.part in PARTS
+    if wants_parts or run.split_every == LOOKED_AT_SPLIT:  # what Settings ask for stays as it is
+        hub.split_steps(run, is_wanted=wants_parts)
+    if result.transport == "poll":
+        st.session_state["polling"] = True
+        st.rerun()
+
+
+def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str) -> None:
+    is_final = run.state.is_final
+
+    @st.fragment(run_every=None if is_final else POLL_S)
+    def polled() -> None:
+        hub.touch(run)
+        update = frame(hub.snapshot(run), hub.status(run), 0)
+        live_panel(run.run_id, run.token, key=key, frame=update, label=label)
+        if run.state.is_final and not is_final:
+            st.rerun()
+
+    polled()

@@ -1,0 +1,218 @@
+"""One kept run on the Runs page: the live panel plays it again, with a name and exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from inference.errors import TokenByTokenError
+from inference.messages import Action
+from inference.records import RunState, RunTrace
+from inference.store import RunStore
+from inference.traces import read
+from visuals.chart_files import run_charts
+from visuals.examples import ASSETS
+from visuals.live.hub import Hub, LiveRun
+from visuals.pages.panels import run_panel
+from visuals.pages.sharing import export_menu
+from visuals.units import date_text
+
+WHOLE = "whole"
+SHIPPED = "shipped-"  # before the names of the recorded runs that come with the program
+SPEEDS: dict[str, float] = {
+    "Speed: its own": 1.0,
+    "Speed: \u00bd": 0.5,
+    "Speed: \u00bc": 0.25,
+    "Speed: 2 \u00d7": 2.0,
+    "Speed: 4 \u00d7": 4.0,
+    "Speed: 16 \u00d7": 16.0,
+}
+
+
+@dataclass(slots=True)
+class ReplayState:
+    """What this browser tab plays.
+
+    Attributes:
+        key: The run kept on disk.
+        trace: Its content.
+        run_id: What the hub plays it as.
+        sentence: Why the last press did nothing; empty when it did.
+    """
+
+    key: str
+    trace: RunTrace
+    run_id: str
+    sentence: str = ""
+
+
+def shipped_runs() -> dict[str, Path]:
+    """Return the recorded runs that come with the program by the keys that open them."""
+    paths = sorted((ASSETS / "recordings").glob("*.json.gz"))
+    return {SHIPPED + path.name.removesuffix(".json.gz"): path for path in paths}
+
+
+def replay_view(hub: Hub, store: RunStore, key: str) -> None:
+    """Draw the run with this key, or say why it cannot be shown."""
+    st.button("All runs", key="back", icon=":material/arrow_back:", on_click=_leave)
+    try:
+        state = _state(hub, store, key)
+    except TokenByTokenError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    run = hub.find(state.run_id) or _play(hub, state, is_paused=True)
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="xsmall", key="replay-controls"
+    ):
+        _controls(hub, state, run)
+        _name(store, state)
+        title = store.entry(key)
+        export_menu(
+            (state.trace,),
+            run_charts(state.trace),
+            title=title.title[:120] if title else key,
+            stem=f"token-by-token-{key}",
+        )
+    if state.sentence:
+        st.error(state.sentence, icon=":material/error:")
+    info = state.trace.info
+    st.caption(
+        f"Recorded on {info.device.name} in {info.device.dtype}, {date_text(info.started_at)}. "
+        "The address of this page opens the same run for others on this server."
+    )
+    run_panel(hub, run, label="recorded run")
+
+
+def _state(hub: Hub, store: RunStore, key: str) -> ReplayState:
+    """Return what is played, from its beginning where another run was shown before.
+
+    Raises:
+        RunFileError: The run is not kept, or its file was damaged.
+    """
+    state = st.session_state.get("replay")
+    if isinstance(state, ReplayState) and state.key == key:
+        return state
+    shipped = shipped_runs().get(key)
+    trace = store.open(key) if shipped is None else read(shipped)[0]
+    state = ReplayState(key=key, trace=trace, run_id="")
+    st.session_state["replay"] = state
+    if st.query_params.get("view") == WHOLE:
+        state.run_id = hub.adopt(trace).run_id
+    else:
+        _play(hub, state, is_paused=False)
+    return state
+
+
+def _play(hub: Hub, state: ReplayState, *, is_paused: bool) -> LiveRun:
+    run = hub.replay(state.trace, speed=_speed(), is_paused=is_paused)
+    state.run_id = run.run_id
+    return run
+
+
+def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
+    """Draw play or pause, step, from the beginning, the whole run at once, and the speed."""
+    is_over, is_paused = run.state.is_final, run.state is RunState.PAUSED
+    st.button(
+        "Play again" if is_over else "Play" if is_paused else "Pause",
+        key="play",
+        type="primary",
+        icon=":material/pause:" if run.state is RunState.RUNNING else ":material/play_arrow:",
+        on_click=_press_play,
+        args=(hub, state, run),
+        shortcut="P",
+        help="Play at the pace the run had, or hold it. Nothing is computed again.",
+    )
+    st.button(
+        "Step",
+        key="replay-step",
+        icon=":material/skip_next:",
+        on_click=_press_step,
+        args=(hub, state, run),
+        shortcut="S",
+        help="One press shows the next forward pass.",
+    )
+    st.button(
+        "From the start",
+        key="restart",
+        icon=":material/replay:",
+        on_click=_restart,
+        args=(hub, state),
+    )
+    st.button(
+        "Whole run",
+        key="whole",
+        icon=":material/last_page:",
+        on_click=_show_whole,
+        args=(hub, state),
+        help="Show all of it at once.",
+    )
+    st.selectbox(
+        "Speed",
+        list(SPEEDS),
+        key="speed",
+        width=170,
+        label_visibility="collapsed",
+        on_change=_change_speed,
+        args=(hub, run),
+    )
+
+
+def _name(store: RunStore, state: ReplayState) -> None:
+    entry = store.entry(state.key)
+    if entry is None:
+        return  # one that comes with the program has its name
+    st.text_input(
+        "Name",
+        value=entry.name,
+        key=f"name-{state.key}",
+        placeholder="Give the run a name",
+        label_visibility="collapsed",
+        width=260,
+        on_change=_rename,
+        args=(store, state),
+    )
+
+
+def _speed() -> float:
+    return SPEEDS[st.session_state.get("speed", next(iter(SPEEDS)))]
+
+
+def _press_play(hub: Hub, state: ReplayState, run: LiveRun) -> None:
+    if run.state.is_final:
+        _play(hub, state, is_paused=False)
+    else:
+        is_paused = run.state is RunState.PAUSED
+        hub.control(run, Action.RESUME if is_paused else Action.PAUSE)
+
+
+def _press_step(hub: Hub, state: ReplayState, run: LiveRun) -> None:
+    if run.state.is_final:
+        run = _play(hub, state, is_paused=True)
+    hub.control(run, Action.STEP)
+
+
+def _restart(hub: Hub, state: ReplayState) -> None:
+    _play(hub, state, is_paused=False)
+
+
+def _show_whole(hub: Hub, state: ReplayState) -> None:
+    state.run_id = hub.adopt(state.trace).run_id
+
+
+def _change_speed(hub: Hub, run: LiveRun) -> None:
+    hub.change_speed(run, _speed())
+
+
+def _rename(store: RunStore, state: ReplayState) -> None:
+    state.sentence = ""
+    try:
+        store.rename(state.key, st.session_state[f"name-{state.key}"])
+    except TokenByTokenError as error:
+        state.sentence = str(error)
+
+
+def _leave() -> None:
+    st.query_params.clear()
+    st.session_state.pop("replay", None)

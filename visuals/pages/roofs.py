@@ -1,0 +1,123 @@
+"""The section of this machine's roofs: measured here, with their spread, and how."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.costs import step_cost
+from inference.messages import MeasureCeilings, ModelReady
+from inference.records import StepCost
+from inference.roofline_records import MeasuredCeilings, SweepPoint
+from visuals.live.hub import Hub
+from visuals.pages.measure_controls import measure_controls
+from visuals.roofs import sweep_chart
+from visuals.units import amount, date_text, percent, scaled, significant
+from visuals.whatif import counted_roofline
+
+CHART_HEIGHT = 420
+PROMPT_TOKENS = 512
+
+
+def roofs_section(hub: Hub, ready: ModelReady | None) -> None:
+    """Draw the roofs, the button that measures them, and the sweeps they come from."""
+    measured = hub.measure_status().ceilings
+    left, right = st.columns([5, 7], gap="medium")
+    with left:
+        _introduction(measured)
+        measure_controls(
+            hub,
+            MeasureCeilings(),
+            label="Measure again" if measured is not None else "Measure the roofs",
+            key="roofs",
+        )
+        if measured is not None:
+            _figures(measured)
+    with right:
+        if measured is not None:
+            _picture(ready, measured)
+            with st.expander("The sweeps behind both roofs"):
+                _sweeps(measured)
+
+
+def _introduction(measured: MeasuredCeilings | None) -> None:
+    st.markdown(
+        "**Two roofs bound every step**: how fast this device reads memory, and how fast it "
+        "multiplies matrices. Both are measured here, in the engine, and kept for the next time."
+    )
+    if measured is None:
+        st.info(
+            "Roofs not measured yet on this machine. It takes 10 to 30 seconds; let nothing else "
+            "run meanwhile.",
+            icon=":material/roofing:",
+        )
+
+
+def _figures(measured: MeasuredCeilings) -> None:
+    ceilings = measured.ceilings
+    with st.container(key="roof-figures"):
+        _figure("Memory read, measured", scaled(ceilings.bytes_per_s, "B/s"), measured.best_read)
+        _figure(
+            f"Matrix product in {measured.dtype}, measured",
+            scaled(ceilings.flops_per_s, "FLOP/s"),
+            measured.best_product,
+        )
+        st.metric(
+            "Ridge: where they meet",
+            amount(ceilings.ridge_flops_per_byte, "FLOP/byte"),
+            help="Peak / bandwidth. A step that does fewer operations for each byte it moves is "
+            "memory-bound, one that does more is compute-bound.",
+        )
+    st.caption(
+        f"{measured.machine}; torch {measured.torch_version}; {date_text(measured.measured_at)}. "
+        f"Last cache: {_cache_text(measured.last_cache_bytes)}."
+    )
+
+
+def _picture(ready: ModelReady | None, measured: MeasuredCeilings) -> None:
+    """Show the roofs, and where steps of the model held would stand at best."""
+    ceilings = measured.ceilings
+    steps: dict[str, StepCost] = {}
+    if ready is not None and ready.shape.matrices:
+        steps["prefill"] = step_cost(ready.shape, [(PROMPT_TOKENS, PROMPT_TOKENS)])
+        steps["decode"] = step_cost(ready.shape, [(1, PROMPT_TOKENS)])
+    st.altair_chart(
+        counted_roofline(ceilings, steps, name="here").properties(height=CHART_HEIGHT),
+        width="stretch",
+        theme="streamlit",
+        key="roofs-here",
+    )
+    if steps and ready is not None:
+        st.caption(
+            f"Rings: a prompt of {PROMPT_TOKENS} tokens and a decode step of {ready.model_id}, "
+            "counted, where the roofs would let them be. What they reach is on the Live page."
+        )
+
+
+def _figure(label: str, value: str, point: SweepPoint) -> None:
+    spread = amount(percent(point.spread_ratio), "%")
+    st.metric(
+        label,
+        value,
+        help=f"Best of {point.repeats} laps: {point.label}. From best to worst: {spread} of the "
+        "median.",
+    )
+
+
+def _sweeps(measured: MeasuredCeilings) -> None:
+    """Show every size of both sweeps, since a roof is only as good as its sweep."""
+    st.altair_chart(
+        sweep_chart(measured.reads, "GB/s", "reads of memory"),
+        width="stretch",
+        theme="streamlit",
+        key="read-sweep",
+    )
+    st.altair_chart(
+        sweep_chart(measured.products, "GFLOP/s", "matrix products"),
+        width="stretch",
+        theme="streamlit",
+        key="product-sweep",
+    )
+
+
+def _cache_text(count: int | None) -> str:
+    return "not known" if count is None else f"{significant(count / 2**20)} MiB"

@@ -1,0 +1,248 @@
+"""The Runs page: every run kept on disk, to be found, named, played again, compared and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from inference.errors import TokenByTokenError
+from inference.records import RunState
+from inference.store import RunStore
+from inference.store_entries import RunEntry, matching
+from inference.traces import read_bytes
+from visuals.live.hub import Hub
+from visuals.pages.markdown import plain
+from visuals.pages.replays import SHIPPED, replay_view, shipped_runs
+from visuals.units import counted, date_text
+
+SHOWN = 20
+MAX_COMPARED = 32
+Compare = Callable[[Sequence[str]], None]
+STATES = {
+    RunState.DONE: "finished",
+    RunState.STOPPED: "stopped",
+    RunState.FAILED: "failed",
+    RunState.ABANDONED: "stopped: nobody watched",
+}
+
+
+@dataclass(slots=True)
+class RunsPageState:
+    """What this browser tab does with the runs.
+
+    Attributes:
+        shown: Entries listed at most.
+        deleted: Keys that one press brings back.
+        sentence: What went wrong with the last press; empty when nothing did.
+        wants_compared: Keys to be taken to the Compare page.
+        uploads: How many files were taken, so that the uploader is empty after each.
+    """
+
+    shown: int = SHOWN
+    deleted: tuple[str, ...] = ()
+    sentence: str = ""
+    wants_compared: tuple[str, ...] = ()
+    uploads: int = 0
+    told: list[str] = field(default_factory=list)
+
+
+def runs_page(hub: Hub, store: RunStore, compare: Compare, problem: str = "") -> None:
+    """Draw the page.
+
+    Args:
+        hub: Plays runs again.
+        store: Keeps them.
+        compare: Takes the browser to the Compare page with these runs.
+        problem: Why runs cannot be kept at the moment; empty when they can.
+    """
+    state = _state()
+    if state.wants_compared:
+        wanted, state.wants_compared = state.wants_compared, ()
+        compare(wanted)
+    if problem:
+        st.warning(problem, icon=":material/warning:")
+    if "run" in st.query_params:
+        replay_view(hub, store, st.query_params["run"])
+        return
+    _list(store, state)
+
+
+def _state() -> RunsPageState:
+    if "runs" not in st.session_state:
+        st.session_state["runs"] = RunsPageState()
+    return st.session_state["runs"]
+
+
+def _list(store: RunStore, state: RunsPageState) -> None:
+    entries = store.entries()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="runs-head"):
+        words = st.text_input(
+            "Search",
+            key="search",
+            placeholder="Search names, prompts, answers, models, dates …",
+            label_visibility="collapsed",
+            icon=":material/search:",
+        )
+        _import(store, state)
+    found = matching(entries, words)
+    _sentences(store, state)
+    if not entries:
+        st.info(
+            "No run is kept yet. Every run you make on the **Live** page appears here, and run "
+            f"files can be opened above. The folder: `{store.folder}`"
+        )
+        _shipped()
+        return
+    picked = [entry.key for entry in found if st.session_state.get(f"pick-{entry.key}")]
+    _actions(store, state, picked, f"{counted(len(found), 'run')} of {len(entries):,}")
+    for entry in found[: state.shown]:
+        _entry(entry)
+    if len(found) > state.shown:
+        st.button("Show more", key="more", on_click=_more, args=(state,))
+    st.caption(f"Kept in `{store.folder}`, one file a run.")
+    _shipped()
+
+
+def _actions(store: RunStore, state: RunsPageState, picked: list[str], count: str) -> None:
+    """Draw what can be done with the runs that are ticked."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="xsmall", key="runs-actions"
+    ):
+        st.button(
+            f"Compare {len(picked)}" if picked else "Compare",
+            key="compare-picked",
+            icon=":material/compare_arrows:",
+            disabled=not picked or len(picked) > MAX_COMPARED,
+            on_click=_compare,
+            args=(state, picked),
+            help="Show the ticked runs side by side.",
+        )
+        st.button(
+            f"Delete {len(picked)}" if picked else "Delete",
+            key="delete-picked",
+            icon=":material/delete:",
+            disabled=not picked,
+            on_click=_delete,
+            args=(store, state, picked),
+            help="Take the ticked runs off the list; one press brings them back.",
+        )
+        st.caption(count)
+
+
+def _entry(entry: RunEntry) -> None:
+    """Draw one run: a tick, its title, what it was made with, and a button that plays it."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"entry-{entry.key}"
+    ):
+        title = entry.title if len(entry.title) <= 90 else f"{entry.title[:89]}…"  # noqa: PLR2004
+        st.checkbox(f"Tick run {entry.key}", key=f"pick-{entry.key}", label_visibility="collapsed")
+        st.button(
+            "Open",
+            key=f"open-{entry.key}",
+            icon=":material/play_circle:",
+            on_click=_open,
+            args=(entry.key,),
+            disabled=bool(entry.problem),
+            help="Play the run again, and export it.",
+        )
+        with st.container(gap=None):
+            st.text(title)
+            st.caption(_facts(entry))
+
+
+def _shipped() -> None:
+    """Draw the recorded runs that come with the program."""
+    shipped = shipped_runs()
+    if not shipped:
+        return
+    st.caption("Recorded runs that come with the program:")
+    with st.container(horizontal=True, gap="small", key="shipped"):
+        for key in shipped:
+            name = key.removeprefix(SHIPPED).replace("-", " ")
+            st.button(name, key=key, icon=":material/history:", on_click=_open, args=(key,))
+
+
+def _facts(entry: RunEntry) -> str:
+    if entry.problem:
+        return f":red[{plain(entry.problem)}]"
+    rows = f"{len(entry.prompts)} prompts in one batch, " if len(entry.prompts) > 1 else ""
+    when = f"{date_text(entry.started_at)}, {entry.started_at:%H:%M} UTC"
+    tokens = f"{entry.prompt_tokens:,} + {counted(entry.output_tokens, 'token')}"
+    ended = STATES.get(entry.state, entry.state.value)
+    facts = (when, entry.model_id, entry.dtype, entry.device_name, f"{rows}{tokens}", ended)
+    return plain(" \u00b7 ".join(facts))
+
+
+def _sentences(store: RunStore, state: RunsPageState) -> None:
+    if state.sentence:
+        st.error(plain(state.sentence), icon=":material/error:")
+    for told in state.told:
+        st.success(plain(told))
+    state.told = []
+    if state.deleted:
+        with st.container(horizontal=True, vertical_alignment="center", key="undo-line"):
+            st.markdown(f"{counted(len(state.deleted), 'run')} deleted.")
+            st.button(
+                "Undo", key="undo", icon=":material/undo:", on_click=_undo, args=(store, state)
+            )
+
+
+def _import(store: RunStore, state: RunsPageState) -> None:
+    with st.popover("Open run files", icon=":material/upload_file:", key="import"):
+        key = f"import-{state.uploads}"
+        st.file_uploader(
+            "Run files",
+            type=["json", "gz"],
+            accept_multiple_files=True,
+            key=key,
+            on_change=_take_files,
+            args=(store, state, key),
+            help="Files saved here, on another machine, or by the command line.",
+        )
+
+
+def _take_files(store: RunStore, state: RunsPageState, key: str) -> None:
+    problems: list[str] = []
+    for upload in st.session_state[key] or ():
+        try:
+            traces = read_bytes(upload.getvalue())
+            for trace in traces:
+                store.save(trace)
+            state.told.append(f"{upload.name}: {counted(len(traces), 'run')} kept.")
+        except TokenByTokenError as error:
+            problems.append(f"{upload.name}: {error}")
+    state.sentence = " ".join(problems)
+    state.uploads += 1
+
+
+def _more(state: RunsPageState) -> None:
+    state.shown += SHOWN
+
+
+def _open(key: str) -> None:
+    st.query_params["run"] = key
+
+
+def _compare(state: RunsPageState, keys: Sequence[str]) -> None:
+    state.wants_compared = tuple(keys)
+
+
+def _delete(store: RunStore, state: RunsPageState, keys: Sequence[str]) -> None:
+    _try(state, lambda: store.delete(keys))
+    state.deleted = () if state.sentence else tuple(keys)
+
+
+def _undo(store: RunStore, state: RunsPageState) -> None:
+    keys, state.deleted = state.deleted, ()
+    _try(state, lambda: store.restore(keys))
+
+
+def _try(state: RunsPageState, act: Callable[[], None]) -> None:
+    """Do something to the store; the page says why it could not be done."""
+    state.sentence = ""
+    try:
+        act()
+    except TokenByTokenError as error:
+        state.sentence = str(error)
