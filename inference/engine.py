@@ -80,8 +80,8 @@ PLAIN = GenerationOptions()
 class StepMeter(Protocol):
     """What times the parts of a step."""
 
-    def start(self) -> None:
-        """Get ready before the lap."""
+    def start(self, phase: Phase) -> None:
+        """Get ready before the lap of a step of this phase."""
         ...
 
     def stop(self) -> tuple[PartTime, ...]:
@@ -336,7 +336,7 @@ class Engine:
         meter.cancel()  # a step that failed may have left it in the model
         if every is None or (phase is Phase.DECODE and index % every):
             return None
-        meter.start()
+        meter.start(phase)
         return meter
 
     def _look(self, phase: Phase) -> float | None:

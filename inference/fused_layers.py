@@ -105,6 +105,8 @@ class FusedLayers:
         self._own: list[Callable[..., Tensor]] = [layer.forward for layer in layers]
         first: Any = layers[0]
         self._config: Any = first.self_attn.config  # the model's own, one for all layers
+        self._part_s = (ctypes.c_double * 2)()  # linear operations, attention
+        self._timed_layers = 0
         self._handed_on: Tensor | None = None
         self._next = self._end = 0
         for index, layer in enumerate(layers):
@@ -114,6 +116,27 @@ class FusedLayers:
         """Give the layers their own code back."""
         for layer in self._modules:
             layer.__dict__.pop("forward", None)
+
+    def time_parts(self, *, is_wanted: bool) -> None:
+        """Time linear operations and attention from here on, at the cost of a few clock reads."""
+        self._part_s[:] = [0.0, 0.0]
+        self._timed_layers = 0
+        self._step.part_s = ctypes.addressof(self._part_s) if is_wanted else None
+
+    @property
+    def part_seconds(self) -> tuple[float, float] | None:
+        """Seconds in linear operations, norms included, and in attention, since they are timed.
+
+        None unless every layer ran once in the kernels meanwhile.
+        """
+        if self._timed_layers != len(self._modules):
+            return None
+        return self._part_s[0], self._part_s[1]
+
+    @property
+    def modules(self) -> tuple[nn.Module, ...]:
+        """The layers, in order."""
+        return tuple(self._modules)
 
     def _forward_of(self, index: int) -> Callable[..., Tensor]:
         own = self._own[index]
@@ -185,6 +208,7 @@ class FusedLayers:
             ctypes.byref(self._stored, index * ctypes.sizeof(Stored)),
             ctypes.byref(step),
         )
+        self._timed_layers += end - index
         self._next, self._end = index + 1, end
         self._handed_on = output if end > index + 1 else None
         return output

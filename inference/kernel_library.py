@@ -63,7 +63,7 @@ class Step(ctypes.Structure):
         *[(name, Int) for name in ("rows", "layers")],
         *[(name, Pointer) for name in ("input", "output", "cosines", "sines")],
         ("angle_row", Int),
-        *[(name, Pointer) for name in ("scratch", "counters")],
+        *[(name, Pointer) for name in ("scratch", "counters", "part_s")],
     )
 
 

@@ -45,6 +45,7 @@ typedef struct {
     int64_t angle_row;                 /* 0 where all rows share their position */
     float *scratch;
     Counter *counters;                 /* [layer, phase] */
+    double *part_s;                    /* [linear, attention], seconds added to; or NULL */
 } Step;
 
 INLINE int32_t claim(Counter *counter) {
@@ -221,20 +222,30 @@ static void gate_up(const Layer *layer, int64_t rows, Counter *counter, const Sh
     await(counter, chunks);
 }
 
+/* Every phase ends when all threads are done with it, so one thread's time is the phase's. */
 static void run_layers(const Layer *layers, const Stored *stored, const Step *step,
                        const Shared *shared, float *own) {
+    int is_timed = step->part_s != NULL && omp_get_thread_num() == 0;
+    double begun = 0, projected = 0, attended = 0;
     for (int64_t index = 0; index < step->layers; index++) {
         const Layer *layer = layers + index;
         Counter *counter = step->counters + index * PHASES;
         int64_t q_width = layer->heads * layer->head_dim, rows = step->rows;
         float *output = index == step->layers - 1 ? step->output : shared->state;
+        if (is_timed) begun = omp_get_wtime();
         project_in(layer, stored + index, step, counter, shared, own);
+        if (is_timed) projected = omp_get_wtime();
         attend(layer, stored + index, step, counter + 1, shared);
+        if (is_timed) attended = omp_get_wtime();
         project_back(layer->o, layer->o_bias, shared->attended, q_width, shared->state,
                      layer->hidden, rows, shared->middle, counter + 2);
         gate_up(layer, rows, counter + 3, shared, own);
         project_back(layer->down, NULL, shared->gated, layer->intermediate, shared->middle,
                      layer->hidden, rows, output, counter + 4);
+        if (is_timed) {
+            step->part_s[0] += projected - begun + omp_get_wtime() - attended;
+            step->part_s[1] += attended - projected;
+        }
     }
 }
 

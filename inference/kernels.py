@@ -123,6 +123,12 @@ def remove(model: PreTrainedModel) -> None:
         installed.remove()
 
 
+def fused_layers(model: PreTrainedModel) -> FusedLayers | None:
+    """Return the layers that run as one call; None where none do."""
+    installed: _Installed | None = model.__dict__.get(INSTALLED)
+    return None if installed is None else installed.fused
+
+
 def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
     """Return the model's decoder layers in order; none where they are in no list."""
     layers = getattr(model.get_decoder(), "layers", None)

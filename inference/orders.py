@@ -148,9 +148,10 @@ def look_of(order: RunOrder, shape: ModelShape) -> AttentionChoice | None:
     if not order.is_looked_at or shape.num_hidden_layers < 1:
         return None
     look = order.look
-    is_there = look is not None and look.layer < shape.num_hidden_layers
-    if is_there and (look.head is None or look.head < shape.num_attention_heads):
-        return look
+    if look is not None and look.layer < shape.num_hidden_layers:
+        is_head_there = look.head is None or look.head < shape.num_attention_heads
+        if is_head_there:
+            return look
     return AttentionChoice(layer=middle_layer(shape))
 
 

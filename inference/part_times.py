@@ -2,9 +2,9 @@
 
 While a step is timed so, the model's own modules are hooked: its linear modules, experts and head,
 and each layer's attention. Attention is what its modules take without the linear ones inside, so
-scores, softmax, weighted sum, positions and the growth of the cache. The hooks cost a little time
-of their own, and layers that otherwise run as one piece run part by part, so such a step is marked
-``observed``; between such steps nothing is hooked.
+scores, softmax, weighted sum, positions and the growth of the cache. Layers that run as one call of
+a kernel are not hooked, which would take them apart: the kernel reads a clock between their parts.
+Either costs a little time, so such a step is marked ``observed``; in between nothing is timed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
 from inference.attention import attention_module, decoder_layers
-from inference.records import Part, PartTime
+from inference.kernels import fused_layers
+from inference.records import Part, PartTime, Phase
 
 PACKED_AXES = 3  # a layer's experts as one parameter: [experts, out, in]
 Span = tuple[Any, Any]
@@ -43,6 +44,10 @@ class PartMeter:
         self._marks = marks
         self._linear = linear_modules(model)
         self._attention = attention_modules(model)
+        self._fused = fused_layers(model)
+        inside = {id(part) for layer in self._fused_modules() for part in layer.modules()}
+        self._outside = tuple(one for one in self._linear if id(one) not in inside)
+        self._is_fused = False
         self._handles: list[RemovableHandle] = []
         self._linear_spans: list[Span] = []
         self._inner_spans: list[Span] = []  # linear operations inside attention
@@ -55,9 +60,14 @@ class PartMeter:
         """True while the model is hooked."""
         return bool(self._handles)
 
-    def start(self) -> None:
+    def start(self, phase: Phase) -> None:
         """Hook the model; call before the step's lap."""
         self.cancel()
+        self._is_fused = self._fused is not None and phase is Phase.DECODE
+        if self._fused is not None and self._is_fused:
+            self._fused.time_parts(is_wanted=True)
+            self._hook(self._outside, self._enter_linear, self._leave_linear)
+            return
         self._hook(self._linear, self._enter_linear, self._leave_linear)
         self._hook(self._attention, self._enter_attention, self._leave_attention)
 
@@ -66,17 +76,34 @@ class PartMeter:
 
         Nothing is returned when a layer ran as one piece, so that its parts were not seen.
         """
-        linear_s = self._sum(self._linear_spans)
-        attention_s = self._sum(self._attention_spans) - self._sum(self._inner_spans)
-        is_whole = len(self._attention_spans) == len(self._attention)
-        ran = {Part.LINEAR: linear_s, Part.ATTENTION: attention_s} if is_whole else {}
+        ran = self._fused_times() if self._is_fused else self._hooked_times()
         self.cancel()
         return tuple(
             PartTime(part=part, duration_s=seconds) for part, seconds in ran.items() if seconds > 0
         )
 
+    def _hooked_times(self) -> dict[Part, float]:
+        if len(self._attention_spans) != len(self._attention):
+            return {}
+        attention_s = self._sum(self._attention_spans) - self._sum(self._inner_spans)
+        return {Part.LINEAR: self._sum(self._linear_spans), Part.ATTENTION: attention_s}
+
+    def _fused_times(self) -> dict[Part, float]:
+        seconds = None if self._fused is None else self._fused.part_seconds
+        if seconds is None:
+            return {}
+        return {
+            Part.LINEAR: seconds[0] + self._sum(self._linear_spans),
+            Part.ATTENTION: seconds[1],
+        }
+
+    def _fused_modules(self) -> tuple[nn.Module, ...]:
+        return () if self._fused is None else self._fused.modules
+
     def cancel(self) -> None:
         """Unhook the model and forget what was timed."""
+        if self._fused is not None:
+            self._fused.time_parts(is_wanted=False)
         for handle in self._handles:
             handle.remove()
         self._handles.clear()

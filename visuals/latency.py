@@ -15,7 +15,7 @@ from inference.records import Phase, RunInfo, RunTrace, StepEvent
 from visuals.axes import axis_end, medians, nice_end, picked
 from visuals.roofline_rows import lower_bound_s
 from visuals.theme import DASHED, DECODE, PREFILL, Chart, Row, finished, whole_numbers
-from visuals.units import amount, counted, milliseconds, percent
+from visuals.units import amount, counted, milliseconds, share
 
 EXPLANATION = {
     "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
@@ -76,8 +76,8 @@ def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
     least_s = None if info is None else lower_bound_s(newest, info)
     if least_s is not None and newest.duration_s > 0:
         least = amount(milliseconds(least_s), "ms")
-        share = amount(percent(least_s / newest.duration_s), "%")
-        return f"{lap}{_named(newest)}; the counted {least} are {share} of it."
+        explained = share(least_s / newest.duration_s)
+        return f"{lap}{_named(newest)}; the counted {least} are {explained} of it."
     if newest.phase is Phase.PREFILL:
         return f"Prefill of {counted(newest.query_tokens, 'token')} took {lap}{_named(newest)}."
     warm_s = [e.duration_s for e in events if e.phase is Phase.DECODE and _kind(e) == "warm"]

@@ -26,9 +26,9 @@ from inference.roofline import attainable_flops_per_s, roofline_point, work_of
 from inference.roofline_records import Bound, RooflinePoint
 from visuals.axes import picked
 from visuals.theme import Row
-from visuals.units import amount, percent, significant
+from visuals.units import amount, percent, share, significant
 
-NOT_MEASURED = "Roofs not measured yet on this machine: measure them on the Roofline page."
+NOT_MEASURED = "Its roofs were not measured yet; the Roofline page does that."
 NOT_COUNTED = "This run's file lists no weight matrices, so its work cannot be counted."
 LEAST_INTENSITY, MOST_INTENSITY = 0.1, 1000.0
 ROOM = 3.0  # the axis goes on so far beyond the ridge
@@ -153,7 +153,9 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
         return NOT_COUNTED
     newest = next((e for e in reversed(events) if part_seconds(e, part) is not None), None)
     if newest is None:
-        return "No step was timed in parts yet; one in eight of the next steps is, from here on."
+        return (
+            "No step was timed in parts yet; one in eight is while you look, from its prefill on."
+        )
     row = _point_row(newest, info, part)
     if row is None:
         return "This step moved nothing that was counted."
@@ -163,7 +165,7 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
     if point is None:
         rate = significant(_float(row["y"]) / 1e9)
         return f"{where}, {rate} GFLOP/s. {NOT_MEASURED}"
-    return f"{where}, {_standing(point, info)}{_named(newest, part)}"
+    return f"{where}, {_standing(point, info)}{_named(newest, part, info.attention)}"
 
 
 def alarm(events: Iterable[StepEvent], info: RunInfo) -> str:
@@ -194,19 +196,20 @@ def _standing(point: RooflinePoint, info: RunInfo) -> str:
         point.flops_per_byte >= info.ceilings.ridge_flops_per_byte
     )
     roof = "compute" if is_right else "memory"
-    share = amount(percent(point.roof_ratio), "%")
     verdict = {
         Bound.OVERHEAD: "overhead-bound",
         Bound.MEMORY: "memory-bound",
         Bound.COMPUTE: "compute-bound",
     }[point.bound]
-    return f"{share} of the {roof} roof: {verdict}"
+    return f"{share(point.roof_ratio)} of the {roof} roof: {verdict}"
 
 
-def _named(event: StepEvent, part: Part) -> str:
+def _named(event: StepEvent, part: Part, attention: str) -> str:
     """Return what must be known to read the point."""
     if event.cold:
         return " (cold step)."
+    if part is Part.ATTENTION:
+        return f"; counted as causal, run as {attention}."
     return " (observed step)." if event.observed and part is Part.STEP else "."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from inference.costs import kv_stored_bytes, step_cost
-from inference.metrics import batch_tokens_per_s, latency_summaries
+from inference.metrics import batch_tokens_per_s
 from inference.records import LatencySummary, ModelShape, Policy, RunTrace
 from visuals.slots import Seated, SlotStep
 from visuals.units import DASH, amount, mebibytes, milliseconds, significant
@@ -65,21 +65,21 @@ def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
     }
 
 
-def rates(trace: RunTrace) -> Frame:
+def rates(trace: RunTrace, summaries: Sequence[LatencySummary]) -> Frame:
     """Return tokens a second of one row, the median over the requests, and of the whole batch."""
-    each = [s.sequence_tokens_per_s for s in latency_summaries(trace) if s.sequence_tokens_per_s]
+    each = [one.sequence_tokens_per_s for one in summaries if one.sequence_tokens_per_s]
     return {
         "each": significant(median(each) if each else None),
         "all": significant(batch_tokens_per_s(trace)),
     }
 
 
-def latency_table(trace: RunTrace) -> list[list[str]]:
+def latency_table(trace: RunTrace, summaries: Sequence[LatencySummary]) -> list[list[str]]:
     """Return one line of text cells a request: when it came, its wait and its latencies."""
     arrivals = {request.request_id: request.arrival_s for request in trace.requests}
     return [
         _latency_line(number, arrivals[summary.request_id], summary)
-        for number, summary in enumerate(latency_summaries(trace), start=1)
+        for number, summary in enumerate(summaries, start=1)
     ]
 
 

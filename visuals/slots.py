@@ -7,7 +7,7 @@ of requests that have come in and have no slot yet. No torch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import altair as alt
 
@@ -39,8 +39,7 @@ MAX_SPANS = 1200
 SAME_MOMENT_S = 1e-3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seated:
+class Seated(NamedTuple):
     """One row of the batch in one step.
 
     Attributes:
@@ -58,8 +57,7 @@ class Seated:
     is_done: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlotStep:
+class SlotStep(NamedTuple):
     """The whole batch in one step.
 
     Attributes:
@@ -102,8 +100,9 @@ class Walk:
         began_s = self._now_s + event.waited_s
         self._now_s = began_s + event.duration_s
         self._done |= {number for number, row in rows.items() if row.finish is not None}
+        kind = event.phase.value
         seated = tuple(
-            self._seated(slot, number, rows.get(number), event.phase)
+            self._seated(slot, number, rows.get(number), kind)
             for slot, number in sorted(self._slots.items())
         )
         return SlotStep(
@@ -135,8 +134,7 @@ class Walk:
         else:
             self._columns = longest
 
-    def _seated(self, slot: int, number: int, row: RowStep | None, phase: Phase) -> Seated:
-        kind = phase.value
+    def _seated(self, slot: int, number: int, row: RowStep | None, kind: str) -> Seated:
         if row is None:
             kind = "padding" if number in self._done else "waiting"
         return Seated(

@@ -34,6 +34,11 @@ def percent(ratio: float | None) -> float | None:
     return None if ratio is None else round(ratio * 100, 1)
 
 
+def share(ratio: float | None) -> str:
+    """Return a ratio of 0 to 1 in percent with three significant digits, or a dash."""
+    return DASH if ratio is None else amount(ratio * 100, "%")
+
+
 def significant(value: float | None, digits: int = 3) -> str:
     """Return a number with three significant digits, thousands parted, or a dash for None."""
     if value is None or not isfinite(value):

@@ -127,6 +127,20 @@ def test_the_reader_can_move_the_bottleneck(page: AppTest, hub: HubUnderTest) ->
     assert "**compute-bound**" in sentences(page)
 
 
+def test_attention_can_be_counted_as_the_eager_kernel_does_it(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    hub.engine.reply(replace(READY, ceilings=MEASURED))
+    page.run()
+    page.number_input(key="turn-fed").set_value(4000).run()
+    causal = sentences(page)
+
+    page.segmented_control(key="turn-attention").set_value("dense").run()
+
+    assert not page.exception
+    assert sentences(page) != causal
+
+
 def test_what_if_is_counted_throughout_and_its_roofs_are_tagged(page: AppTest) -> None:
     assert metrics(page)["ITL, at least"].endswith("ms")
     assert "**datasheet**" in sentences(page)

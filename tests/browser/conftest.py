@@ -27,7 +27,7 @@ CHROMIUM_ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-GRACE_S = "4"
+GRACE_S = "10"
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
     choose(tab, "batch_source", "typed")
     choose(tab, "batch_policy", "continuous")
     number(tab, "batch_slots", "2")
-    tab.page.get_by_text("3 rows of up to").or_(tab.page.get_by_text("2 rows of up to")).wait_for()
+    tab.page.get_by_text("3 prompts in the prompt box.").wait_for()
     tab.page.keyboard.press("Escape")
     tab.page.get_by_role("button", name="Settings").click()
     number(tab, "max_new_tokens", str(NEW_TOKENS))

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from transformers import LlamaForCausalLM, MistralConfig, MistralForCausalLM, PreTrainedModel
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
 
 from inference.cuda_graphs import BUCKET_COLUMNS, MOST_BUCKETS, StepStore, bucket_for
 from inference.engine import Engine, GenerationLimits, GenerationOptions
@@ -41,6 +53,7 @@ from tests.doubles import ScriptedClock
 from tests.tiny_model import tiny_config
 
 CPU = torch.device("cpu")
+FORBIDDEN = ("_local_scalar_dense", "is_nonzero", "nonzero", "lift_fresh", "_unique")
 PROMPTS = ((5, 9, 120, 77, 31), (4, 8), (200, 11, 12, 13, 14, 15, 16))
 GRAPH = GenerationOptions(cache=CacheKind.STATIC, decode=DecodeMode.GRAPH)
 STATIC = GenerationOptions(cache=CacheKind.STATIC)
@@ -381,6 +394,71 @@ def test_dynamo_follows_a_step_over_the_static_buffers() -> None:
 
     assert note == ""
     assert ids_of(compiled) == ids_of(eager)
+
+
+class HostReads(TorchDispatchMode):
+    """Notes what a capture forbids: values read by the host, and constants copied from it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(
+        self,
+        func: Callable[..., object],
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> object:
+        if any(name in str(func) for name in FORBIDDEN):
+            self.seen.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def small(config: type[Any], model: type[Any], **changes: object) -> PreTrainedModel:
+    """Return a random model of two layers."""
+    sizes = dict.fromkeys(("num_hidden_layers", "num_key_value_heads"), 2)
+    sizes |= {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "head_dim": 8}
+    return model(config(num_attention_heads=4, pad_token_id=0, **{**sizes, **changes})).eval()
+
+
+MODELS = {
+    "llama": tiny_model,
+    "llama scaled": lambda: small(
+        LlamaConfig,
+        LlamaForCausalLM,
+        rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4},
+    ),
+    "qwen2": lambda: small(Qwen2Config, Qwen2ForCausalLM),
+    "qwen3": lambda: small(Qwen3Config, Qwen3ForCausalLM),
+    "mistral": lambda: small(MistralConfig, MistralForCausalLM, sliding_window=None),
+}
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_nothing_in_a_prepared_step_is_read_by_the_host(name: str, rows: int) -> None:
+    reads = HostReads()
+    step = StepStore(MODELS[name](), "cache", obstacle=lambda _mode, _device: "").prepare(
+        DecodeMode.GRAPH, rows, 8
+    )
+    assert not isinstance(step, str), step
+    fed = torch.ones((rows, 1), dtype=torch.long)
+
+    with torch.inference_mode(), reads:
+        step.step(fed, {"position_ids": fed})
+
+    assert reads.seen == []
+
+
+def test_a_value_read_by_the_host_is_noticed() -> None:
+    reads = HostReads()
+
+    with reads:
+        assert torch.ones(1).sum() == 1
+        torch.tensor([1])
+
+    assert len(reads.seen) == 2
 
 
 def test_a_cpu_says_why_it_has_no_graph() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from inference.backend import TorchBackend
 from inference.engine import Engine, GenerationLimits, GenerationOptions
+from inference.kernel_library import UnavailableError, kernel_library
+from inference.kernels import fused_layers, install, remove
 from inference.loading import load_model
 from inference.part_times import PartMeter, attention_modules, linear_modules
 from inference.records import Part, Phase, Request, Sampling
+from inference.row_backend import TorchRowBackend
 from inference.timing import HostClock, marks_for
+from tests.inference.test_kernels import model_of as kernel_model
 
 
 class ScriptedMarks:
@@ -47,7 +52,7 @@ def request(prompt: tuple[int, ...] = (3, 4, 5), new_tokens: int = 6) -> Request
 
 def engine_on(model: nn.Module, meter: PartMeter | None) -> Engine:
     limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
-    return Engine(TorchBackend(model), HostClock(), limits, meter)
+    return Engine(TorchRowBackend(model), HostClock(), limits, meter)
 
 
 def hooks(model: nn.Module) -> int:
@@ -77,7 +82,7 @@ def test_attention_is_what_its_module_takes_without_the_linear_parts_inside(
     model: nn.Module,
 ) -> None:
     meter = PartMeter(model, ScriptedMarks())
-    meter.start()
+    meter.start(Phase.PREFILL)
     model(input_ids=torch.tensor([[3, 4, 5]]))
 
     parts = {timed.part: timed.duration_s for timed in meter.stop()}
@@ -90,7 +95,7 @@ def test_attention_is_what_its_module_takes_without_the_linear_parts_inside(
 
 def test_nothing_stays_hooked_after_a_step(model: nn.Module) -> None:
     meter = PartMeter(model, ScriptedMarks())
-    meter.start()
+    meter.start(Phase.PREFILL)
     assert hooks(model) > 0
 
     meter.stop()
@@ -100,7 +105,7 @@ def test_nothing_stays_hooked_after_a_step(model: nn.Module) -> None:
 
 def test_a_layer_that_ran_as_one_piece_gives_no_parts(model: nn.Module) -> None:
     meter = PartMeter(model, ScriptedMarks())
-    meter.start()
+    meter.start(Phase.PREFILL)
     linear_modules(model)[-1](torch.zeros(1, model.config.hidden_size, dtype=model.dtype))
 
     assert meter.stop() == ()
@@ -148,3 +153,52 @@ def test_splitting_can_begin_and_end_while_a_run_goes(model: nn.Module) -> None:
 def test_only_devices_whose_parts_can_be_timed_have_marks() -> None:
     assert marks_for(torch.device("mps")) is None
     assert marks_for(torch.device("cpu")) is not None
+
+
+@pytest.fixture
+def fused_model() -> Iterator[nn.Module]:
+    try:
+        kernel_library()
+    except UnavailableError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    made = kernel_model()
+    assert install(made).layers == 3
+    yield made
+    remove(made)
+
+
+def test_layers_that_run_as_one_call_are_timed_inside_it_and_stay_in_one_piece(
+    fused_model: nn.Module,
+) -> None:
+    meter = PartMeter(fused_model, marks_for(torch.device("cpu")))
+    fused = fused_layers(fused_model)
+
+    events = list(
+        engine_on(fused_model, meter).generate(
+            [request()], seed=0, zero_s=0.0, options=GenerationOptions(split_every=1)
+        )
+    )
+
+    assert fused is not None
+    for event in events:
+        parts = {timed.part: timed.duration_s for timed in event.parts}
+        assert set(parts) == {Part.LINEAR, Part.ATTENTION}
+        assert 0 < sum(parts.values()) <= event.duration_s
+
+
+def test_a_layer_that_was_taken_apart_by_somebody_else_gives_no_parts(
+    fused_model: nn.Module,
+) -> None:
+    meter = PartMeter(fused_model, marks_for(torch.device("cpu")))
+    handle = fused_layers(fused_model).modules[1].register_forward_hook(lambda *_given: None)
+
+    events = list(
+        engine_on(fused_model, meter).generate(
+            [request()], seed=0, zero_s=0.0, options=GenerationOptions(split_every=1)
+        )
+    )
+    handle.remove()
+
+    assert [bool(event.parts) for event in events] == [True] + [False] * 5

@@ -9,6 +9,7 @@ import pytest
 
 from inference.costs import step_cost
 from inference.records import Part, RunTrace, Source
+from inference.traces import from_json, to_json
 from tests.visuals.counted import COUNTED_SHAPE, ROOFS, counted_trace, with_parts
 from tests.visuals.traces import empty_trace, trace_of
 from visuals import roofline_rows
@@ -161,6 +162,12 @@ def test_a_point_above_a_roof_raises_an_alarm_with_the_likely_cause() -> None:
     assert told.startswith("Step 3, step: This point reaches ")
     assert "from a cache" in told
     assert alarm(counted_trace(lap_s=1.0).events, trace.info) == ""
+
+
+def test_a_run_file_keeps_roofs_and_the_times_of_parts() -> None:
+    trace = with_parts(counted_trace(), 3)
+
+    assert from_json(to_json(trace)) == trace
 
 
 def test_a_run_without_matrices_is_said_and_draws_nothing() -> None:

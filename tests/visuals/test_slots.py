@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from inference.metrics import latency_summaries
 from inference.records import BatchPlan, Policy, RunTrace
 from tests.visuals.batches import LAP_S, batch_trace
 from visuals.shares import latency_table, rates, shared_and_own, step_picture
@@ -96,11 +97,15 @@ def test_weights_are_shared_and_each_row_that_is_fed_has_its_own_bytes() -> None
 
 
 def test_rates_are_of_decode_steps_alone() -> None:
-    assert rates(batch_trace(STATIC)) == {"each": "2.00", "all": "3.20"}
+    trace = batch_trace(STATIC)
+
+    assert rates(trace, latency_summaries(trace)) == {"each": "2.00", "all": "3.20"}
 
 
 def test_each_request_has_a_line_with_its_wait_and_what_held_it_up() -> None:
-    lines = latency_table(batch_trace(CONTINUOUS, gap_s=0.25))
+    trace = batch_trace(CONTINUOUS, gap_s=0.25)
+
+    lines = latency_table(trace, latency_summaries(trace))
 
     assert [line[:4] for line in lines] == [
         ["1", "0\u00a0s", "0\u00a0s", "0.500\u00a0s"],

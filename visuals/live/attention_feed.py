@@ -211,7 +211,7 @@ def message(header: dict[str, Any], arrays: Iterable[Weights] = ()) -> bytes:
     """Return a header and its arrays as one message."""
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-len(text) % 4)  # so that the arrays begin at whole numbers
-    body = b"".join(np.ascontiguousarray(one, one.dtype.newbyteorder("<")) for one in arrays)
+    body = b"".join(one.astype(one.dtype.newbyteorder("<")).tobytes() for one in arrays)
     return len(text).to_bytes(4, "little") + text + body
 
 
@@ -234,8 +234,9 @@ def choice_from(value: object) -> AttentionChoice | None:
 
 def whole(value: object) -> int | None:
     """Return a number that counts something, None for anything else."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and value >= 0 else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if value >= 0 else None
 
 
 def _bins(shape: tuple[int, ...], query_tokens: int) -> tuple[int, int]:

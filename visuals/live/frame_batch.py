@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from inference.metrics import latency_summaries
 from inference.records import RunTrace
 from visuals.live.frame_tokens import Drawn, Frame
 from visuals.live.tables import replaced
@@ -16,30 +17,25 @@ from visuals.slots import slot_steps, span_rows
 MAX_SPANS = 220  # the newest; a frame has room for no more
 
 
-def batch_parts(drawn: Drawn) -> Frame:
-    """Return the batch after the frame's steps; empty for a run of one request."""
+def batch_parts(drawn: Drawn) -> tuple[Frame, Frame]:
+    """Return the batch after the frame's steps, and the table of what every slot did.
+
+    Both are empty for a run of one request.
+    """
     trace = drawn.trace
     if not _is_batch(trace) or not drawn.fresh:
-        return {}
+        return {}, {}
     upto = trace if drawn.done == len(trace.events) else replace(trace, events=drawn.events)
-    *_, newest = slot_steps(upto)
+    steps = list(slot_steps(upto))
     prompts = [len(one.prompt_ids) for one in trace.requests]
-    return {
-        "batch": {
-            "step": step_picture(newest, prompts, trace.info.plan.policy),
-            "shared": shared_and_own(newest, trace.info.shape),
-            "rates": rates(upto),
-            "latency": latency_table(upto),
-        }
+    summaries = latency_summaries(upto)
+    batch: Frame = {
+        "step": step_picture(steps[-1], prompts, trace.info.plan.policy),
+        "shared": shared_and_own(steps[-1], trace.info.shape),
+        "rates": rates(upto, summaries),
+        "latency": latency_table(upto, summaries),
     }
-
-
-def slot_tables(drawn: Drawn) -> Frame:
-    """Return what every slot did, over the run's time; empty for a run of one request."""
-    if not _is_batch(drawn.trace) or not drawn.fresh:
-        return {}
-    upto = replace(drawn.trace, events=drawn.events)
-    return {"slot_spans": replaced(span_rows(list(slot_steps(upto)))[-MAX_SPANS:])}
+    return {"batch": batch}, {"slot_spans": replaced(span_rows(steps)[-MAX_SPANS:])}
 
 
 def batch_plan(trace: RunTrace) -> Frame | None:

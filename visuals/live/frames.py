@@ -22,7 +22,7 @@ from visuals import (
     utilization,
     weights,
 )
-from visuals.live.frame_batch import batch_parts, batch_plan, slot_tables
+from visuals.live.frame_batch import batch_parts, batch_plan
 from visuals.live.frame_rows import chart_rows
 from visuals.live.frame_tokens import (
     ITEM_BYTES,
@@ -65,6 +65,7 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
     room = ITEM_BYTES - json_size(prompt)
     steps = fitting_steps(trace, seen, room, pieces) if is_prompt_done else 0
     drawn = Drawn(trace=trace, seen=seen, done=seen + steps, pieces=pieces)
+    batch, slot_tables = batch_parts(drawn)
     body: Frame = {
         "v": VERSION,
         "run": _run(status) | {"ended": finish_words(trace)},
@@ -72,7 +73,7 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
         "to": start + len(prompt) + steps,
         "total": total,
         "prompt": prompt,
-        "rows": chart_rows(drawn) | slot_tables(drawn),
+        "rows": chart_rows(drawn) | slot_tables,
         "readings": utilization.newest_readings(trace.telemetry),
         "unavailable": utilization.remarks(trace) if start == 0 or status.state.is_final else None,
         "text": text_parts(drawn, is_final=status.state.is_final),
@@ -81,7 +82,7 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
         body["model"] = _model(trace)
     if start == 0 or steps:
         body |= _step_parts(drawn)
-    body |= batch_parts(drawn)
+    body |= batch
     if weights.is_changed(trace.events[:seen], drawn.events):
         body["weights"] = weights.reuse_items(drawn.events, trace.info.shape)
     return body

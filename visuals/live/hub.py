@@ -304,7 +304,7 @@ class Hub:
             waiting = self._registry.waiting
             return RunStatus(
                 state=run.state,
-                message=run.message or run.notice,
+                message=run.message or run.notice or self._why_it_waits(run),
                 stage=stage.stage if stage else "",
                 stage_ratio=stage.ratio if stage else None,
                 queue_position=waiting.index(run) + 1 if run in waiting else None,
@@ -444,7 +444,7 @@ class Hub:
                 self._loading_failed(reply.sentence)
             elif isinstance(reply, Measuring | MeasureEnded):
                 self._receive_measurement(reply)
-            elif isinstance(reply, EngineDied):
+            else:
                 self._engine_died(reply)
 
     def _receive_measurement(self, reply: Measuring | MeasureEnded) -> None:
@@ -541,6 +541,10 @@ class Hub:
             else:
                 registry.waiting.popleft()
                 self._begin(run, order)
+
+    def _why_it_waits(self, run: LiveRun) -> str:
+        is_held_up = run in self._registry.waiting and self._measurements.is_going
+        return "The device is being measured; the run begins after that." if is_held_up else ""
 
     @property
     def _is_idle(self) -> bool:

@@ -32,6 +32,7 @@ class MeasureStatus:
         kind: What waits or goes; None when nothing does.
         is_waiting: True while a run or a load goes first.
         stage: How far it is; None when it waits.
+        ended: What ended last; None before anything has.
         sentence: How the last one ended when it did not simply succeed.
         ceilings: Of the device and dtype of the model held.
         sweep: Of the model held, made since it was loaded.
@@ -41,6 +42,7 @@ class MeasureStatus:
     kind: type[Measure] | None = None
     is_waiting: bool = False
     stage: LoadStage | None = None
+    ended: type[Measure] | None = None
     sentence: str = ""
     ceilings: MeasuredCeilings | None = None
     sweep: TokenSweep | None = None
@@ -116,5 +118,10 @@ class Measurements:
     def _over(self, sentence: str) -> None:
         self._going = None
         self.status = replace(
-            self.status, kind=None, is_waiting=False, stage=None, sentence=sentence
+            self.status,
+            kind=None,
+            is_waiting=False,
+            stage=None,
+            ended=self.status.kind,
+            sentence=sentence,
         )

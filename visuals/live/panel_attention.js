@@ -32,7 +32,7 @@ class AttentionLink {
     this.tries = 0;
     this.isWanted = true;
     this.address = { runId, token };
-    this.connect();
+    this.timer = setTimeout(() => this.connect()); // one of several openings at once
   }
 
   connect() {

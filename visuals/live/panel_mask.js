@@ -8,14 +8,18 @@ const EXACT_AFTER_MS = 120; // the pointer rests before an exact row is asked fo
 const NO_SOCKET = "Weights come over a WebSocket, which this connection does not have.";
 const WAITING = "No weights yet.";
 
+// What was last chosen in any panel; the next one begins with it.
+const chosen = (window.__tbtLook ??= { view: "mask", scale: "linear", picked: null });
+
 class MaskPanel {
   mount(el, ctx) {
     this.ctx = ctx;
     const parts = makePanel("mask", "Attention", ctx.data.explanations?.mask);
     this.caption = parts.caption;
     this.body = parts.body;
-    this.view = "mask";
-    this.scale = "linear";
+    this.view = chosen.view;
+    this.scale = chosen.scale;
+    this.picked = chosen.picked;
     this.weights = new WeightsView();
     this.link = new AttentionLink((header, body) => this.taken(header, body));
     this.toggles(parts);
@@ -57,7 +61,7 @@ class MaskPanel {
     this.layers = this.picker(line, "Layer", () => this.pick());
     this.heads = this.picker(line, "Head", () => this.pick());
     this.scales = this.picker(line, "Colour scale", () => {
-      this.scale = this.scales.value;
+      this.scale = chosen.scale = this.scales.value;
       this.say();
       this.draw();
     });
@@ -67,6 +71,7 @@ class MaskPanel {
       option.title = tip;
       this.scales.append(option);
     }
+    this.scales.value = this.scale;
     this.legend = make("div", "legend");
     for (const phase of ["prefill", "decode"]) {
       const entry = make("span", "entry");
@@ -104,7 +109,7 @@ class MaskPanel {
   }
 
   show(view) {
-    this.view = view;
+    this.view = chosen.view = view;
     for (const one of this.buttons) one.button.setAttribute("aria-pressed", String(one.view === view));
     if (view === "weights") this.watch();
     else this.link.close();
@@ -175,7 +180,7 @@ class MaskPanel {
   // What the pickers say goes to the engine, and to the page for the next run.
   pick() {
     const head = this.heads.value;
-    this.picked = {
+    this.picked = chosen.picked = {
       layer: Number(this.layers.value),
       head: head === "mean" || head === "all" ? null : Number(head),
       all: head === "all",
@@ -280,7 +285,8 @@ class MaskPanel {
 
   // The newest row in words, or that of the token pointed at.
   weightWords() {
-    const query = this.lit ?? this.newestQuery();
+    const isLitHeld = this.lit !== null && this.lit !== undefined && this.weights.holding(this.lit);
+    const query = isLitHeld ? this.lit : this.newestQuery();
     const block = query === null ? null : this.weights.holding(query);
     if (!block) return this.state?.notice || this.state?.reason || WAITING;
     const best = bestKeys(block, 0, query, 3).map(({ weight, key }) => `${this.name(key)} ${percentText(weight)}`);

@@ -14,7 +14,7 @@ from visuals.live.hub import Hub
 from visuals.pages.batching_charts import show_charts
 from visuals.pages.batching_elsewhere import elsewhere_section
 from visuals.pages.batching_runs import runs_section
-from visuals.pages.measure_controls import POLL_S, measure_controls
+from visuals.pages.measure_controls import POLL_S, measure_controls, moment, watch_engine
 from visuals.units import counted, date_text
 from visuals.whatif import roofs_text
 
@@ -25,10 +25,11 @@ FIRST = ("64", "512", "2,048")
 
 def batching_page(hub: Hub) -> None:
     """Draw the page."""
+    drawn = moment(hub)
     here, elsewhere, requests = st.tabs(
         ["On this machine", "On a device that is not here", "Latency of each request"]
     )
-    ready = hub.engine_status().ready
+    ready = drawn.ready
     with here:
         if ready is None:
             st.info("This measures the model that is loaded; it is still loading.")
@@ -38,7 +39,7 @@ def batching_page(hub: Hub) -> None:
         elsewhere_section(ready)
     with requests:
         runs_section(hub)
-    _watch(hub)
+    watch_engine(hub, drawn)
 
 
 def _here(hub: Hub, ready: ModelReady) -> None:
@@ -148,16 +149,3 @@ def _measured_text(sweep: BatchSweep) -> None:
     )
     for left in sweep.left_out:
         st.warning(f"{left.batch} rows at {left.context_tokens:,} tokens left out: {left.reason}.")
-
-
-def _watch(hub: Hub) -> None:
-    """Run the page again when a measurement or a load has come to its end."""
-    kind, ready = hub.measure_status().kind, hub.engine_status().ready
-    is_waiting = kind is not None or hub.engine_status().stage is not None
-
-    @st.fragment(run_every=POLL_S if is_waiting else None)
-    def watched() -> None:
-        if (hub.measure_status().kind, hub.engine_status().ready) != (kind, ready):
-            st.rerun()
-
-    watched()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.metrics import goodput, run_seconds
+from inference.metrics import goodput, latency_summaries, run_seconds
 from inference.records import RunTrace
 from visuals.live.hub import Hub
 from visuals.shares import LATENCY_COLUMNS, latency_table
@@ -35,7 +35,10 @@ def runs_section(hub: Hub) -> None:
             key="br-slots",
         )
         st.caption(EXPLANATION["how"])
-        rows = [dict(zip(LATENCY_COLUMNS, cells, strict=True)) for cells in latency_table(trace)]
+        rows = [
+            dict(zip(LATENCY_COLUMNS, cells, strict=True))
+            for cells in latency_table(trace, latency_summaries(trace))
+        ]
         st.dataframe(rows, hide_index=True, key="br-latency")
         st.caption(
             "Interrupted: how many of a request's waits between two tokens hold another row's "

@@ -20,6 +20,7 @@ from visuals.live.hub import Hub, LiveRun
 from visuals.live.panel import live_panel
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
+from visuals.pages.panels import mind_parts
 from visuals.units import date_text
 
 POLL_S = 0.5
@@ -222,6 +223,7 @@ def _panel(hub: Hub, run: LiveRun) -> None:
     polling = st.session_state.get("polling", False)
     if not polling:
         result = live_panel(run.run_id, run.token, key="panel")
+        mind_parts(hub, run, result.part)
         if result.transport == "poll":
             st.session_state["polling"] = True
             st.rerun()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from inference.errors import InputError
-from inference.messages import Measure
+from inference.messages import Measure, ModelReady
 from visuals.live.hub import Hub
 
 POLL_S = 0.5
@@ -15,6 +17,7 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
     """Draw the start and the stop of a measurement, how far it is, and how the last one ended."""
     status = hub.measure_status()
     is_ours = status.kind is type(command)
+    is_told = status.kind is None and status.ended in (None, type(command))
     with st.container(horizontal=True, gap="small", key=f"{key}-controls"):
         st.button(
             label,
@@ -37,15 +40,52 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
         _progress(hub)
     elif status.kind is not None:
         st.caption("Another measurement is going on.")
-    if status.sentence and status.kind is None:
+    if status.sentence and is_told:
         st.warning(status.sentence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What the engine was at when a page began to draw.
+
+    Attributes:
+        kind: The measurement that waited or went; None for none.
+        ready: The model held.
+        is_loading: True while one was loading.
+    """
+
+    kind: type[Measure] | None
+    ready: ModelReady | None
+    is_loading: bool
+
+
+def moment(hub: Hub) -> Moment:
+    """Return what the engine is at; take it before drawing anything that depends on it."""
+    status = hub.engine_status()
+    kind = hub.measure_status().kind
+    return Moment(kind=kind, ready=status.ready, is_loading=status.stage is not None)
+
+
+def watch_engine(hub: Hub, drawn: Moment) -> None:
+    """Run the page again once the engine is at something else than when the page was drawn.
+
+    It may be so already, and then parts of the page show the one and parts the other.
+    """
+    is_changing = drawn.kind is not None or drawn.is_loading or moment(hub) != drawn
+
+    @st.fragment(run_every=POLL_S if is_changing else None)
+    def watched() -> None:
+        if moment(hub) != drawn:
+            st.rerun()
+
+    watched()
 
 
 def _start(hub: Hub, command: Measure) -> None:
     try:
         hub.measure(command)
     except InputError as error:
-        st.session_state["measure-sentence"] = str(error)
+        st.toast(str(error), icon=":material/hourglass:")
 
 
 def _progress(hub: Hub) -> None:

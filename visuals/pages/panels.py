@@ -18,12 +18,17 @@ def run_panel(hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "") ->
         _polled_panel(hub, run, key=key, label=label)
         return
     result = live_panel(run.run_id, run.token, key=key, label=label)
-    wants_parts = result.part in PARTS
-    if wants_parts or run.split_every == LOOKED_AT_SPLIT:  # what Settings ask for stays as it is
-        hub.split_steps(run, is_wanted=wants_parts)
+    mind_parts(hub, run, result.part)
     if result.transport == "poll":
         st.session_state["polling"] = True
         st.rerun()
+
+
+def mind_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
+    """Have the parts of some steps timed while the roofline shows them, and only then."""
+    wants_parts = shown in PARTS
+    if wants_parts or run.split_every == LOOKED_AT_SPLIT:  # what Settings ask for stays as it is
+        hub.split_steps(run, is_wanted=wants_parts)
 
 
 def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str) -> None:

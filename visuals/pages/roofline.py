@@ -10,15 +10,15 @@ import streamlit as st
 from inference.messages import ModelReady
 from inference.shape_jobs import ShapeJobs
 from visuals.live.hub import Hub
+from visuals.pages.measure_controls import moment, watch_engine
 from visuals.pages.roofs import roofs_section
 from visuals.pages.turn import turn_section
 from visuals.pages.whatif import whatif_section
 
-POLL_S = 0.5
-
 
 def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
     """Draw the page."""
+    drawn = moment(hub)
     here, turn, elsewhere = st.tabs(
         [
             "This machine's roofs",
@@ -26,7 +26,7 @@ def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
             "What if: another model, device, batch",
         ]
     )
-    ready = hub.engine_status().ready
+    ready = drawn.ready
     with here:
         if _model_line(hub, ready):
             roofs_section(hub, ready)
@@ -37,7 +37,7 @@ def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
             st.info("This counts the model that is loaded; it is still loading.")
     with elsewhere:
         whatif_section(hub, jobs)
-    _watch(hub)
+    watch_engine(hub, drawn)
 
 
 def _model_line(hub: Hub, ready: ModelReady | None) -> bool:
@@ -50,16 +50,3 @@ def _model_line(hub: Hub, ready: ModelReady | None) -> bool:
     elif status.stage is not None:
         st.info(f"Loading the model: {status.stage.stage} \u2026 The roofs can be measured after.")
     return bool(status.error)
-
-
-def _watch(hub: Hub) -> None:
-    """Run the page again when a measurement or a load has come to its end."""
-    kind, ready = hub.measure_status().kind, hub.engine_status().ready
-    is_waiting = kind is not None or hub.engine_status().stage is not None
-
-    @st.fragment(run_every=POLL_S if is_waiting else None)
-    def watched() -> None:
-        if (hub.measure_status().kind, hub.engine_status().ready) != (kind, ready):
-            st.rerun()
-
-    watched()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.costs import step_cost
+from inference.costs import Attention, step_cost
 from inference.messages import ModelReady, SweepTokens
 from inference.records import Ceilings, Phase
 from inference.whatif import bound_of, step_seconds
@@ -15,6 +15,7 @@ from visuals.units import amount, milliseconds
 from visuals.whatif import counted_roofline
 
 CHART_HEIGHT = 330
+ATTENTIONS: dict[str, Attention] = {"causal": "causal", "dense": "dense"}
 CASES: dict[str, tuple[int, int, int]] = {  # sequences, tokens fed of each, context
     "Decode, 1 sequence": (1, 1, 512),
     "Prompt of 4": (1, 4, 4),
@@ -82,7 +83,16 @@ def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
         fed = _count("Tokens fed of each (T of one sequence)", "turn-fed", 1, 1 << 17)
         context = _count("Context of each, those fed included (L)", "turn-context", 512, 1 << 20)
         context = max(context, fed)
-        cost = step_cost(ready.shape, [(fed, context)] * batch)
+        attention = st.segmented_control(
+            "Count attention as",
+            list(ATTENTIONS),
+            default="causal",
+            key="turn-attention",
+            required=True,
+            help="causal: only what the mask allows, which is the least. dense: the whole "
+            "rectangle, as the eager kernel multiplies it; others leave out what they can.",
+        )
+        cost = step_cost(ready.shape, [(fed, context)] * batch, attention=ATTENTIONS[attention])
         bound = bound_of(cost, ceilings)
         st.markdown(
             f"**{bound.value}-bound**, counted: {amount(cost.flops_per_byte, 'FLOP/byte')} against "

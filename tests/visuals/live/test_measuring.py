@@ -84,6 +84,7 @@ def test_a_run_started_meanwhile_waits_for_the_measurement(hub: HubUnderTest) ->
 
     assert hub.generates() == []
     assert hub.hub.status(run).queue_position == 1
+    assert "is being measured" in hub.hub.status(run).message
     hub.engine.reply(MeasureEnded(ceilings=MEASURED))
     assert hub.generates()[-1].run_id == run.run_id
 
