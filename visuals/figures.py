@@ -43,7 +43,10 @@ def headline(trace: RunTrace, request_id: str) -> tuple[Figure, ...]:
     """Return the figures of one request in the order of the page, dashes where nothing is known."""
     summary = latency_summary(trace, request_id)
     is_cold = any(event.cold and event.phase is Phase.DECODE for event in trace.events)
-    prefill_steps = sum(event.phase is Phase.PREFILL for event in trace.events)
+    prefill_steps = sum(
+        event.phase is Phase.PREFILL and any(row.request_id == request_id for row in event.rows)
+        for event in trace.events
+    )
     return (
         _ttft(summary, prefill_steps),
         *_between_tokens(summary, is_cold=is_cold),
@@ -53,11 +56,12 @@ def headline(trace: RunTrace, request_id: str) -> tuple[Figure, ...]:
 
 def _ttft(summary: LatencySummary, steps: int) -> Figure:
     """Return the time to the first token."""
+    chunks = counted(steps, "chunk") if steps > 1 else ""
     return _figure(
         ("ttft", "TTFT", "ms"),
         milliseconds(summary.ttft_s),
         steps,
-        note=COLD * summary.is_cold,
+        note=", ".join(part for part in (COLD * summary.is_cold, chunks) if part),
         explanation="Time to first token: the laps from the start of prefill up to the first "
         "output token. Tokenising the prompt and drawing are not in it.",
     )

@@ -121,12 +121,11 @@ def test_the_head_picked_is_where_the_next_run_begins(open_tab: OpenTab) -> None
     reads(tab)
     tab.page.get_by_label("Head", exact=True).select_option("all")
     wait_until(lambda: "each head" in str(canvas_words(tab)), 20)
-    first = tab.page.url
 
     run(tab, "Name two rivers.", 3)
-    wait_until(lambda: tab.page.url != first, 60)
 
     def planes_of_decode_steps() -> list[int]:
+        tab.panel()  # messages are taken while the page is asked something
         headers = [header_of(message) for message in messages]
         blocks = [block for one in headers for block in one.get("blocks", ())]
         return [block["shape"][0] for block in blocks if block["step"] > 0]

@@ -40,3 +40,13 @@ def test_figures_say_how_many_observed_steps_they_leave_out() -> None:
 
     assert figures["tpot"].note == "cold, 1 observed step left out"
     assert figures["tpot"].steps == 1
+
+
+def test_a_prompt_in_chunks_says_how_many_laps_are_in_the_first_token() -> None:
+    first = replace(RUN.events[0], cold=False)
+    chunked = replace(RUN, events=(first, first, *RUN.events[2:]))
+
+    ttft = headline(chunked, "r0")[0]
+
+    assert "2 chunks" in ttft.note
+    assert ttft.steps == 2
