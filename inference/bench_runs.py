@@ -25,7 +25,7 @@ Tell = Callable[[float, str], None]
 BATCHES = (1, 2, 4, 8, 16)
 BATCH_CONTEXT = 128
 MEMORY_STEPS = 64
-ENGINE, PLAIN = "engine", "engine, no kernels"
+ENGINE, PLAIN, LOOKING = "engine", "engine, no kernels", "engine, looking at one layer"
 BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
 
 
@@ -55,6 +55,7 @@ class ContextFigures:
     Attributes:
         tokens_per_s: By subject.
         ratios: The engine's speed by that of each other subject, within each round.
+        looking_ratio: The speed of steps whose attention was captured, by that of the others.
         roof_ratio: The bytes that a step must move by its time, as a share of the memory's
             measured rate; None without one.
     """
@@ -63,6 +64,7 @@ class ContextFigures:
     tokens_per_s: dict[str, Spread]
     ratios: dict[str, Spread]
     observed_ratio: Spread
+    looking_ratio: Spread
     roof_ratio: Spread | None
 
 
@@ -91,6 +93,7 @@ def measure_contexts(
                 BARE: bare_loop(setting, has_kernels=False),
                 PLAIN: own_engine(setting, has_kernels=False),
                 BARE_KERNELS: bare_loop(setting, has_kernels=True),
+                LOOKING: own_engine(setting, has_kernels=True, is_looking=True),
                 ENGINE: own_engine(setting, has_kernels=True),
             },
             plan.rounds,
@@ -107,6 +110,7 @@ def measure_contexts(
                     if name != ENGINE
                 },
                 observed_ratio=speed_ratio(ours, seconds[BARE_KERNELS]),
+                looking_ratio=speed_ratio(seconds[LOOKING], ours),
                 roof_ratio=None if roof is None else rates(ours, moved / roof),
             )
         )
@@ -198,6 +202,14 @@ def targets(
             name="observed ÷ unobserved",
             wanted=0.97,
             found=short.observed_ratio if short else None,
+        ),
+        *(
+            Target(
+                name=f"looking ÷ not looking, {one.context:,} tokens",
+                wanted=0.9,
+                found=one.looking_ratio,
+            )
+            for one in contexts
         ),
         Target(name="bytes kept a step", wanted=1024, found=kept, is_at_most=True),
     ]

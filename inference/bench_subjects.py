@@ -19,7 +19,7 @@ from inference.backend import CACHE_ARGUMENTS
 from inference.bench import Round, step_s
 from inference.engine import Engine, GenerationLimits
 from inference.kernels import install, remove
-from inference.records import CacheKind, Request, Sampling, StepEvent
+from inference.records import AttentionChoice, CacheKind, Request, Sampling, StepEvent
 from inference.row_backend import TorchRowBackend
 from inference.telemetry import Telemetry
 from inference.timing import StepClock
@@ -140,15 +140,24 @@ def bare_loop(setting: Setting, *, has_kernels: bool) -> Round:
     return measured
 
 
-def own_engine(setting: Setting, *, has_kernels: bool) -> Round:
-    """Return rounds of the engine with its records, candidates and telemetry, as a run has them."""
+def own_engine(setting: Setting, *, has_kernels: bool, is_looking: bool = False) -> Round:
+    """Return rounds of the engine with its records, candidates and telemetry, as a run has them.
+
+    Args:
+        setting: What is decoded.
+        has_kernels: Whether the model runs on kernels of ours.
+        is_looking: Whether the attention of the middle layer, the mean of its heads, is captured in
+            every step, as the Live page does.
+    """
     backend = FilledBackend(setting)
     limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
     engine = Engine(backend, setting.clock, limits)
     asked = requests(setting)
+    layers = int(setting.model.config.get_text_config().num_hidden_layers)
 
     def measured() -> float:
         _switch(setting.model, has_kernels=has_kernels)
+        engine.look_at(AttentionChoice(layer=layers // 2) if is_looking else None)
         kept: list[object] = []
         telemetry = Telemetry(setting.clock, kept.append)
         zero_s = setting.clock.now_s()

@@ -12,7 +12,7 @@ from statistics import median
 import altair as alt
 
 from inference.records import Phase, RunInfo, RunTrace, StepEvent
-from visuals.axes import axis_end, medians, nice_end, picked
+from visuals.axes import MAX_ROWS, axis_end, medians, nice_end, picked, stride_for
 from visuals.roofline_rows import lower_bound_s
 from visuals.theme import DASHED, DECODE, PREFILL, Chart, Row, finished, whole_numbers
 from visuals.units import amount, counted, milliseconds, share
@@ -71,6 +71,18 @@ def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
     """Return what the newest step shows about latency, in one line."""
     if not events:
         return "No step yet."
+    return _about_newest(events, info) + _about_groups(events)
+
+
+def _about_groups(events: Sequence[StepEvent]) -> str:
+    """Return how many steps a bar stands for, once there are more than can be drawn."""
+    decode_steps = sum(event.phase is Phase.DECODE for event in events)
+    stride = stride_for(decode_steps, MAX_ROWS)
+    return f" Each bar is the median of {stride} steps." if stride > 1 else ""
+
+
+def _about_newest(events: Sequence[StepEvent], info: RunInfo | None) -> str:
+    """Return what the newest step shows."""
     newest = events[-1]
     lap = amount(milliseconds(newest.duration_s), "ms")
     least_s = None if info is None else lower_bound_s(newest, info)

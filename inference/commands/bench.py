@@ -191,13 +191,13 @@ def as_table(report: dict[str, Any]) -> str:
         for name, rate in one["tokens_per_s"].items():
             ratio = one["ratios"].get(name)
             times = f"  {_spread(ratio)} times" if ratio else ""
-            lines.append(f"    {name:<24}{_spread(rate):<28}{times}")
+            lines.append(f"    {name:<24}{_spread(rate):<28} {times}".rstrip())
         if one["roof_ratio"]:
             lines.append(f"    share of the memory roof {_spread(one['roof_ratio'])}")
     lines += ["", "batches, all rows' tokens/s with kernels, without, and by that of one row"]
     lines += [
-        f"  {one['rows']:>3} rows  {_spread(one['tokens_per_s']):<28}"
-        f"{_spread(one['plain_tokens_per_s']):<28}{_spread(one['ratio_to_one_row'])} times"
+        f"  {one['rows']:>3} rows  {_spread(one['tokens_per_s']):<28} "
+        f"{_spread(one['plain_tokens_per_s']):<28} {_spread(one['ratio_to_one_row'])} times"
         for one in report["batch"]
     ]
     lines += ["", "load, s"]

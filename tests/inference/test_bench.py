@@ -93,6 +93,7 @@ def figures() -> tuple[list[ContextFigures], list[BatchFigures]]:
         tokens_per_s={"engine": spread(40.0)},
         ratios={GENERATE: spread(2.5)},
         observed_ratio=spread(0.98),
+        looking_ratio=spread(0.95),
         roof_ratio=spread(0.9),
     )
     eight = BatchFigures(
@@ -113,6 +114,7 @@ def test_targets_are_filled_from_what_was_measured() -> None:
         ("share of the memory roof, 128 tokens", True),
         ("8 rows ÷ 1 row, all tokens/s", True),
         ("observed ÷ unobserved", True),
+        ("looking ÷ not looking, 128 tokens", True),
         ("bytes kept a step", False),
     ]
 

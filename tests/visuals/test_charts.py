@@ -10,6 +10,7 @@ import pytest
 
 from inference.records import LayerType, RunTrace
 from tests.visuals.traces import empty_trace, trace_of
+from visuals.axes import MAX_ROWS
 from visuals.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
 from visuals.kv_cache import caption as cache_caption
 from visuals.latency import caption as latency_caption
@@ -199,3 +200,11 @@ def test_captions_tell_what_the_newest_step_did() -> None:
     )
     assert cache_caption(LONG.events, shape).startswith("+1 token of 64 bytes; ")
     assert cache_caption(LONG.events, shape).endswith(" used, as counted.")
+
+
+def test_a_caption_says_when_a_bar_stands_for_several_steps() -> None:
+    """2,000 steps once showed medians of groups without a word, and the spikes were gone."""
+    many = tuple(replace(LONG.events[-1], index=index) for index in range(2 * MAX_ROWS + 1))
+
+    assert "Each bar is the median of 4 steps." in latency_caption(many)
+    assert "Each bar" not in latency_caption(LONG.events)
