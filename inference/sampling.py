@@ -176,8 +176,10 @@ def describe_choices(
         candidates: Most candidates of a row.
     """
     scores = logits if logits.dtype == torch.float64 else logits.float()
-    shares = scores.softmax(dim=-1)
-    entropies = torch.special.entr(shares).sum(dim=-1).tolist()  # 0 where a share is 0
+    logprobs = scores.log_softmax(dim=-1)
+    # A token that is ruled out has share 0 and counts nothing; 0 times the lowest number is 0.
+    finite = logprobs.clamp_min(torch.finfo(logprobs.dtype).min)
+    entropies = (-(logprobs.exp() * finite).sum(dim=-1)).tolist()
     described = describe(logits, chosen, candidates)
     return [
         Choice(
