@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -119,10 +120,25 @@ class Tab:
     def panel(self) -> Panel:
         """Return the panel's own counters."""
         told = self.page.evaluate("window.__tbt ? {...window.__tbt} : {}")
+        if self.run_id and told.get("run") != self.run_id:
+            return Panel()  # the recorded run, or the one before
         return Panel(**{name: told[name] for name in Panel.__slots__ if name in told})
 
     def wait_for(self, is_so: Callable[[Panel], bool], timeout_s: float = 60.0) -> None:
         wait_until(lambda: is_so(self.panel()), timeout_s)
+
+    @property
+    def run_id(self) -> str:
+        """Return the run in the Live page's address; empty where there is none."""
+        address = urlsplit(self.page.evaluate("location.href"))  # page.url lags behind
+        is_live = address.path in ("", "/", "/live")
+        return parse_qs(address.query).get("run", [""])[0] if is_live else ""
+
+    def start(self, name: str = "Start") -> None:
+        """Press Start, or Step without a run, and return once the page follows the new run."""
+        before = self.run_id
+        self.press(name)
+        wait_until(lambda: self.run_id not in ("", before), 30.0)
 
     def press(self, name: str) -> None:
         self.page.get_by_test_id("stButton").get_by_role("button", name=name).first.click()

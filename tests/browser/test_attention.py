@@ -49,7 +49,7 @@ def caption(tab: Tab) -> str:
 def run(tab: Tab, prompt: str, tokens: int) -> None:
     tab.type_prompt(prompt)
     new_tokens(tab, tokens)
-    tab.press("Start")
+    tab.start()
 
 
 def finish(tab: Tab, tokens: int, timeout_s: float = 240.0) -> None:

@@ -42,7 +42,7 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
     number(tab, "max_new_tokens", str(NEW_TOKENS))
     tab.page.keyboard.press("Escape")
 
-    tab.press("Start")
+    tab.start()
     tab.wait_for(lambda panel: panel.state in FINAL, timeout_s=180)
 
     batch = tab.page.locator(".panel-batch")
@@ -65,7 +65,7 @@ def test_one_prompt_alone_shows_no_batch(open_tab: OpenTab) -> None:
     number(tab, "max_new_tokens", "3")
     tab.page.keyboard.press("Escape")
 
-    tab.press("Start")
+    tab.start()
     tab.wait_for(lambda panel: panel.state in FINAL, timeout_s=120)
 
     assert tab.page.locator(".panel-batch").is_hidden()

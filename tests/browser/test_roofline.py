@@ -19,7 +19,7 @@ RUN_MS = 240_000  # a first run loads the model
 def start(tab: Tab, prompt: str, tokens: int) -> None:
     tab.type_prompt(prompt)
     new_tokens(tab, tokens)
-    tab.press("Start")
+    tab.start()
     tab.page.wait_for_url("**run=*")
     expect(tab.page.get_by_text("A recorded run")).to_have_count(0, timeout=RUN_MS)
 

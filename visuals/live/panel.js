@@ -19,7 +19,7 @@ const LONGEST_WAIT_MS = 5000;
 const POLL_MS = 400; // between two frames that the page hands over
 const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
-const counters = (window.__tbt ??= { mounts: 0, calls: 0, frames: 0, steps: 0, state: "", ids: [] });
+const counters = (window.__tbt ??= { mounts: 0, calls: 0, frames: 0, steps: 0, state: "", ids: [], run: "" });
 
 class LivePanel {
   constructor(root, component) {
@@ -57,7 +57,7 @@ class LivePanel {
   follow(component) {
     this.hangUp();
     this.component = component;
-    this.runId = component.data.run_id;
+    this.runId = counters.run = component.data.run_id;
     this.tries = 0;
     this.state = "";
     this.isOver = false;
