@@ -18,8 +18,14 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        scratch.chmod(0o644)  # mkstemp makes it for its owner alone
+        scratch.chmod(0o666 & ~_umask())  # mkstemp's file is for its owner alone
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

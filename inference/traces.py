@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -20,6 +18,7 @@ from pydantic import ConfigDict, RootModel, ValidationError
 from pydantic.dataclasses import dataclass
 
 from inference.errors import InputError, RunFileError
+from inference.files import replace_file
 from inference.records import SCHEMA_VERSION, Phase, RowStep, RunTrace
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -126,30 +125,11 @@ def write(traces: RunTrace | Sequence[RunTrace], path: Path) -> None:
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # no date inside: equal runs make equal files
     try:
-        _replace(path, content)
+        replace_file(path, content)
     except OSError as error:
         msg = f"{path} cannot be written: {error.strerror or error}; free some room or choose "
         msg += "another folder"
         raise InputError(msg) from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    scratch = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        scratch.chmod(0o666 & ~_umask())  # mkstemp's file is for its owner alone
-        scratch.replace(path)
-    except BaseException:
-        scratch.unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
 
 
 @cache
