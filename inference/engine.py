@@ -61,7 +61,8 @@ class GenerationOptions:
         chunk_tokens: Feed the prompt in chunks of so many columns; None for all at once.
         cache: How keys and values are stored.
         split_every: Time linear operations and attention apart in the prefill and in every so many
-            decode steps, which are then marked as observed; None for never.
+            decode steps, from the second on (the first may be cold), which are then marked as
+            observed; None for never.
         plan: How several requests share the device.
         decode: How decode steps are handed over, as ``Engine.prepare`` got ready for. A step that
             was eager instead, to be looked into, is marked as observed.
@@ -117,6 +118,7 @@ class Engine:
         self._meter = meter
         self._options = PLAIN
         self._is_warm = False
+        self._decoded = 0  # decode steps of this run
         self._rows: list[Row] = []  # those of the batch, in the cache's order
         self._arriving: list[Row] = []  # those whose prompts are being fed
 
@@ -192,7 +194,7 @@ class Engine:
         self._check(requests, options)
         self._options, self._rows, self._arriving = options, [], []
         schedule = new_schedule(requests, options.plan, options.chunk_tokens)
-        is_first_run, has_decoded = not self._is_warm, False
+        is_first_run, self._decoded = not self._is_warm, 0
         now_s = waited_s = 0.0
         index = 0
         rows = [
@@ -207,13 +209,10 @@ class Engine:
                 now_s = move.until_s
                 continue
             block = self._block(move, rows)
-            event = replace(
-                self._step(block, index, zero_s),
-                cold=is_first_run and not has_decoded,
-                waited_s=waited_s,
-            )
-            has_decoded = has_decoded or event.phase is Phase.DECODE
-            self._is_warm = self._is_warm or has_decoded
+            is_cold = is_first_run and self._decoded == 0
+            event = replace(self._step(block, index, zero_s), cold=is_cold, waited_s=waited_s)
+            self._decoded += event.phase is Phase.DECODE
+            self._is_warm = self._is_warm or self._decoded > 0
             now_s += event.duration_s
             index, waited_s = index + 1, 0.0
             seats = move.seats
@@ -270,7 +269,7 @@ class Engine:
 
     def _step(self, block: Block, index: int, zero_s: float) -> StepEvent:
         """Feed one block, select a token for each row that was fed, and report both."""
-        meter = self._meter_for(block.phase, index)
+        meter = self._meter_for(block.phase)
         started_s = self._clock.now_s() - zero_s
         self._clock.start_lap()
         logits = self._forward(block)
@@ -328,13 +327,13 @@ class Engine:
             self._rows, self._arriving = [*self._rows, *block.rows], []
         return logits
 
-    def _meter_for(self, phase: Phase, index: int) -> StepMeter | None:
+    def _meter_for(self, phase: Phase) -> StepMeter | None:
         """Return the meter, ready, when this step's parts are to be timed."""
         meter, every = self._meter, self._options.split_every
         if meter is None:
             return None
         meter.cancel()  # a step that failed may have left it in the model
-        if every is None or (phase is Phase.DECODE and index % every):
+        if every is None or (phase is Phase.DECODE and self._decoded % every != 1 % every):
             return None
         meter.start(phase)
         return meter
