@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +19,7 @@ from inference.bench_subjects import (
 )
 from inference.costs import step_cost
 from inference.loading import LoadedModel
+from inference.sharing import Sharing
 from inference.timing import StepClock
 
 Tell = Callable[[float, str], None]
@@ -154,19 +156,20 @@ def measure_batches(
 
 
 def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:
-    """Return the bytes of memory that one recorded decode step keeps."""
+    """Return the bytes of memory that one decode step keeps in the process that shows it."""
     setting = Setting(model=loaded.model, clock=clock, context=BATCH_CONTEXT, steps=MEMORY_STEPS)
-    recorded_events(setting)  # what the first run leaves behind belongs to no step
+    received = [pickle.dumps(event) for event in recorded_events(setting)]
+    sharing = Sharing()
     gc.collect()
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        events = recorded_events(setting)
+        kept = [sharing.shared(pickle.loads(one)) for one in received]
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return (after - before) / len(events)
+    return (after - before) / len(kept)
 
 
 def targets(

@@ -28,6 +28,7 @@ class Room:
         keys: [row, kv_head, token, head_dim].
         values: Likewise.
         capacity: Tokens there is room for.
+        nbytes: Of both tensors.
         front_keys: The part that the layer holds; once it holds another tensor, the room is void.
         front_values: Likewise.
     """
@@ -35,6 +36,7 @@ class Room:
     keys: Tensor
     values: Tensor
     capacity: int
+    nbytes: int
     front_keys: Tensor
     front_values: Tensor
 
@@ -66,22 +68,21 @@ def make_room(layer: Any, tokens: int) -> tuple[Tensor, Tensor]:  # noqa: ANN401
     if hasattr(layer, "max_cache_len"):
         layer.cumulative_length.add_(1)
         return layer.keys, layer.values
-    room: Room | None = layer.__dict__.get(ROOM)
-    if room is None or not _is_valid(room, layer) or room.capacity < tokens:
+    room = room_of(layer)
+    if room is None or room.capacity < tokens:
         keys, values = _grown(layer.keys), _grown(layer.values)
-        room = Room(keys, values, keys.shape[2], layer.keys, layer.values)
+        nbytes = keys.nbytes + values.nbytes
+        room = Room(keys, values, keys.shape[2], nbytes, layer.keys, layer.values)
         setattr(layer, ROOM, room)
     room.front_keys = layer.keys = room.keys.narrow(2, 0, tokens)
     room.front_values = layer.values = room.values.narrow(2, 0, tokens)
     return room.keys, room.values
 
 
-def reserved_bytes(layer: Any) -> int:  # noqa: ANN401  likewise
-    """Return the bytes of a layer's keys and values beyond those of the tokens stored."""
-    room: Room | None = getattr(layer, ROOM, None)
-    if room is None or not _is_valid(room, layer):
-        return 0
-    return room.keys.nbytes + room.values.nbytes - layer.keys.nbytes - layer.values.nbytes
+def room_of(layer: Any) -> Room | None:  # noqa: ANN401  likewise
+    """Return the larger tensors that a layer's are the front of; None where there are none."""
+    room: Room | None = layer.__dict__.get(ROOM)
+    return room if room is not None and _is_valid(room, layer) else None
 
 
 def _is_valid(room: Room, layer: Any) -> bool:  # noqa: ANN401  likewise

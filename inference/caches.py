@@ -19,7 +19,7 @@ from transformers import (
 )
 from transformers.cache_utils import StaticLayer
 
-from inference.cache_room import reserved_bytes
+from inference.cache_room import room_of
 from inference.errors import InputError
 from inference.family_limits import static_obstacle
 from inference.records import CacheKind, CacheOption, CacheState
@@ -90,24 +90,34 @@ class LayerBytes:
     """
 
     def __init__(self, layer: object, row_tokens: Sequence[int]) -> None:
-        longest = max(row_tokens, default=0)
-        self.tokens = self.used = self.allocated = 0
+        self.tokens = self.used = self.allocated = self.state = 0
+        # A run asks all this of each layer after each step, so what is known is not asked again.
+        room = room_of(layer)
+        if room is not None:
+            columns = room.front_keys.shape[2]
+            self.tokens = min(columns, max(row_tokens, default=0))
+            column_bytes = room.nbytes // (room.keys.shape[0] * room.capacity)
+            self.used = column_bytes * sum(min(tokens, columns) for tokens in row_tokens)
+            self.allocated = room.nbytes
+            return
+        held = vars(layer)
         for name in TOKEN_TENSORS:
-            held = _tensors(layer, name)
-            if not held or not held[0].numel():
-                continue
-            stored, *scales = held
-            columns = stored.shape[-2]
-            token_bytes = stored.nbytes // (stored.shape[0] * columns)
-            scale_bytes = sum(scale.nbytes for scale in scales)
-            self.tokens = min(columns, longest)
-            self.used += token_bytes * sum(min(tokens, columns) for tokens in row_tokens)
-            self.used += scale_bytes
-            self.allocated += stored.nbytes + scale_bytes
-        self.allocated += reserved_bytes(layer)
-        self.state = sum(
-            tensor.nbytes for name in STATE_TENSORS for tensor in _tensors(layer, name)
-        )
+            if held.get(name) is not None:
+                self._count(_tensors(held[name]), row_tokens)
+        for name in STATE_TENSORS:
+            self.state += sum(tensor.nbytes for tensor in _tensors(held.get(name)))
+
+    def _count(self, held: Sequence[torch.Tensor], row_tokens: Sequence[int]) -> None:
+        """Add one kind of tensors, those of tokens first and then their scales."""
+        if not held or not held[0].numel():
+            return
+        stored, *scales = held
+        rows, columns, stored_bytes = stored.shape[0], stored.shape[-2], stored.nbytes
+        scale_bytes = sum(scale.nbytes for scale in scales)
+        self.tokens = min(columns, max(row_tokens, default=0))
+        real = sum(min(tokens, columns) for tokens in row_tokens)
+        self.used += stored_bytes // (rows * columns) * real + scale_bytes
+        self.allocated += stored_bytes + scale_bytes
 
     @property
     def is_empty(self) -> bool:
@@ -122,7 +132,7 @@ def tokens_seen(layer: object) -> int | None:
     """
     if isinstance(getattr(layer, "cumulative_length", None), torch.Tensor):
         return None
-    if not any(_tensors(layer, name) for name in TOKEN_TENSORS):
+    if not any(_tensors(getattr(layer, name, None)) for name in TOKEN_TENSORS):
         return None
     return int(getattr(layer, "get_seq_length")())  # noqa: B009  layers share no typed base
 
@@ -144,9 +154,8 @@ def set_columns(cache: Cache, columns: int) -> None:
             counter.fill_(columns)
 
 
-def _tensors(layer: object, name: str) -> list[torch.Tensor]:
-    """Return the tensors a layer holds under this name, however it groups them."""
-    held: object = getattr(layer, name, None)
+def _tensors(held: object) -> list[torch.Tensor]:
+    """Return the tensors in what a layer holds under one name, however it groups them."""
     if isinstance(held, torch.Tensor):
         return [held]
     if isinstance(held, dict):

@@ -82,6 +82,15 @@ def kernel_library() -> ctypes.CDLL:
     return opened(compiled(_folder()))
 
 
+@cache
+def kernels_or_none() -> ctypes.CDLL | None:
+    """Return the library; None where it cannot be had."""
+    try:
+        return kernel_library()
+    except UnavailableError:
+        return None
+
+
 def opened(path: Path) -> ctypes.CDLL:
     """Return the library of a file, with its functions' types.
 
@@ -99,7 +108,9 @@ def opened(path: Path) -> ctypes.CDLL:
     library.counter_bytes.argtypes = (Int,)
     library.decode_layers.argtypes = (Pointer, Pointer, Pointer)
     library.linear.argtypes = (*[Pointer] * 4, *[Int] * 3)
-    library.decode_layers.restype = library.linear.restype = None
+    library.describe.argtypes = (Pointer, *[Int] * 3, *[Pointer] * 3)
+    for function in (library.decode_layers, library.linear, library.describe):
+        function.restype = None
     if library.pool_threads() != torch.get_num_threads():
         msg = "torch's threads are not those of the pool that the kernels found"
         raise UnavailableError(msg)

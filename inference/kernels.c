@@ -9,8 +9,10 @@
 #include <sched.h>
 
 #include "kernels_attention.h"
+#include "kernels_choice.h"
 
-#define CHUNK_BYTES 49152 /* weights that a thread claims at a time */
+#define CHUNK_BYTES 98304 /* weights that a thread claims at a time */
+#define MOST_PIECE 128    /* MLP columns among them */
 #define SPINS 4096        /* polls before the core is offered to someone else */
 #define PHASES 5
 #define MOST_ROWS 16
@@ -202,22 +204,23 @@ static void gate_up(const Layer *layer, int64_t rows, Counter *counter, const Sh
                     float *own) {
     int64_t width = layer->hidden, wide = layer->intermediate;
     int64_t piece = (rows_per_chunk(2 * width) + LANES - 1) / LANES * LANES;
+    if (piece > MOST_PIECE) piece = MOST_PIECE;
     int64_t chunks = pieces(wide, piece);
+    float up[MOST_ROWS * MOST_PIECE]; /* [row, piece] */
     int is_ready = 0;
     for (int64_t chunk; (chunk = claim(counter)) < chunks; finish(counter)) {
-        int64_t first = chunk * piece, last = at_most(first + piece, wide);
+        int64_t first = chunk * piece, columns = at_most(piece, wide - first);
         if (!is_ready) normalise(shared->middle, layer->mlp_norm, layer->eps, rows, width, own);
         is_ready = 1;
-        for (int64_t at = first; at < last; at += LANES) {
-            float up[MOST_ROWS * LANES]; /* [row, lane] */
-            project(layer->gate, NULL, NULL, own, width, rows, at, at + LANES, shared->gated, wide);
-            project(layer->up + at * width, NULL, NULL, own, width, rows, 0, LANES, up, LANES);
-            for (int64_t row = 0; row < rows; row++) {
-                float *place = shared->gated + row * wide + at;
+        project(layer->gate, NULL, NULL, own, width, rows, first, first + columns, shared->gated,
+                wide);
+        project(layer->up + first * width, NULL, NULL, own, width, rows, 0, columns, up, piece);
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t i = 0; i < columns; i += LANES) {
+                float *place = shared->gated + row * wide + first + i;
                 lanes gate = load(place);
-                store(place, gate / (all(1.0f) + exponential(-gate)) * load(up + row * LANES));
+                store(place, gate / (all(1.0f) + exponential(-gate)) * load(up + row * piece + i));
             }
-        }
     }
     await(counter, chunks);
 }
@@ -271,6 +274,17 @@ void linear(const float *weights, const float *bias, const float *input, float *
     memset(&counter, 0, sizeof counter);
 #pragma omp parallel
     project_back(weights, bias, input, width, NULL, out_width, rows, output, &counter);
+}
+
+/* Of each row of scores [row, width]: its logarithm of the sum of exponentials and its entropy in
+   totals [row, 2], and its highest scores, best first, in best and places [row, count]. */
+void describe(const float *scores, int64_t rows, int64_t width, int64_t count, float *totals,
+              float *best, int64_t *places) {
+    for (int64_t row = 0; row < rows; row++) {
+        const float *own = scores + row * width;
+        highest(own, width, count, best + row * count, places + row * count);
+        sum_up(own, width, best[row * count], totals + row * 2);
+    }
 }
 
 int64_t counter_bytes(int64_t layers) { return layers * PHASES * (int64_t)sizeof(Counter); }

@@ -20,6 +20,10 @@
 #define INLINE static inline __attribute__((always_inline))
 #define ROW_BLOCK 4 /* weight rows that share one load of the input */
 
+/* The rows of a block are not neighbours: each is in a stretch of its own, and the next block holds
+   the next row of each. Memory is then read as a few long streams, which the processor's prefetcher
+   follows; neighbouring rows of one short width each end before it has caught up. */
+
 typedef float lanes __attribute__((vector_size(LANES * 4), aligned(4), may_alias));
 typedef int32_t whole __attribute__((vector_size(LANES * 4)));
 
@@ -86,19 +90,16 @@ INLINE lanes exponential(lanes x) {
     return sum * (lanes)scale;
 }
 
-/* sums[token][row] = input[token] . weights[row]; both counts are constants where it is inlined. */
-INLINE void products(const float *weights, const float *input, int64_t width, int64_t ahead,
+/* sums[token][row] = input[token] . weights[row * apart]; both counts are constants where it is
+   inlined. */
+INLINE void products(const float *weights, int64_t apart, const float *input, int64_t width,
                      const int rows, const int tokens, float sums[TOKEN_BLOCK][ROW_BLOCK]) {
     lanes partial[TOKEN_BLOCK][ROW_BLOCK];
     for (int t = 0; t < tokens; t++)
         for (int r = 0; r < rows; r++) partial[t][r] = all(0.0f);
     for (int64_t i = 0; i < width; i += LANES) {
         lanes weight[ROW_BLOCK];
-        for (int r = 0; r < rows; r++) {
-            const float *place = weights + r * width + i;
-            if (ahead) __builtin_prefetch(place + ahead);
-            weight[r] = load(place);
-        }
+        for (int r = 0; r < rows; r++) weight[r] = load(weights + r * apart + i);
         for (int t = 0; t < tokens; t++) {
             lanes x = load(input + t * width + i);
             for (int r = 0; r < rows; r++) partial[t][r] += weight[r] * x;
@@ -110,47 +111,49 @@ INLINE void products(const float *weights, const float *input, int64_t width, in
     }
 }
 
-INLINE void products_of(const float *weights, const float *input, int64_t width, int64_t ahead,
+INLINE void products_of(const float *weights, int64_t apart, const float *input, int64_t width,
                         const int rows, int tokens, float sums[TOKEN_BLOCK][ROW_BLOCK]) {
     switch (tokens) {
-    case 1: products(weights, input, width, ahead, rows, 1, sums); break;
-    case 2: products(weights, input, width, ahead, rows, 2, sums); break;
+    case 1: products(weights, apart, input, width, rows, 1, sums); break;
+    case 2: products(weights, apart, input, width, rows, 2, sums); break;
 #if LANES == 16
-    case 3: products(weights, input, width, ahead, rows, 3, sums); break;
-    default: products(weights, input, width, ahead, rows, 4, sums); break;
+    case 3: products(weights, apart, input, width, rows, 3, sums); break;
+    default: products(weights, apart, input, width, rows, 4, sums); break;
 #endif
     }
 }
 
-/* Put input [token, width] times weight rows first..last, plus bias and what is added, in output. */
+/* Put input [token, width] times a block of weight rows, stretch apart, plus bias and what is added,
+   in output [token, output_row] from column row on. */
+INLINE void project_block(const float *weights, const float *bias, const float *added,
+                          const float *input, int64_t width, int64_t tokens, int64_t row,
+                          int64_t stretch, const int rows, float *output, int64_t output_row) {
+    float sums[TOKEN_BLOCK][ROW_BLOCK];
+    for (int64_t token = 0; token < tokens; token += TOKEN_BLOCK) {
+        int count = (int)at_most(tokens - token, TOKEN_BLOCK);
+        products_of(weights + row * width, stretch * width, input + token * width, width, rows,
+                    count, sums);
+        for (int t = 0; t < count; t++)
+            for (int r = 0; r < rows; r++) {
+                int64_t column = row + r * stretch, at = (token + t) * output_row + column;
+                float sum = sums[t][r];
+                if (bias) sum += bias[column];
+                if (added) sum += added[at];
+                output[at] = sum;
+            }
+    }
+}
+
+/* The same for weight rows first..last. */
 static void project(const float *weights, const float *bias, const float *added,
                     const float *input, int64_t width, int64_t tokens, int64_t first, int64_t last,
                     float *output, int64_t output_row) {
-    float sums[TOKEN_BLOCK][ROW_BLOCK];
-    for (int64_t row = first; row < last; row += ROW_BLOCK) {
-        int rows = last - row < ROW_BLOCK ? (int)(last - row) : ROW_BLOCK;
-        for (int64_t token = 0; token < tokens; token += TOKEN_BLOCK) {
-            int count = tokens - token < TOKEN_BLOCK ? (int)(tokens - token) : TOKEN_BLOCK;
-            const float *block = weights + row * width, *x = input + token * width;
-            if (rows == ROW_BLOCK) {
-                products_of(block, x, width, token ? 0 : ROW_BLOCK * width, ROW_BLOCK, count, sums);
-            } else {
-                for (int r = 0; r < rows; r++) {
-                    float one[TOKEN_BLOCK][ROW_BLOCK] = {{0}};
-                    products_of(block + r * width, x, width, 0, 1, count, one);
-                    for (int t = 0; t < count; t++) sums[t][r] = one[t][0];
-                }
-            }
-            for (int t = 0; t < count; t++)
-                for (int r = 0; r < rows; r++) {
-                    int64_t at = (token + t) * output_row + row + r;
-                    float sum = sums[t][r];
-                    if (bias) sum += bias[row + r];
-                    if (added) sum += added[at];
-                    output[at] = sum;
-                }
-        }
-    }
+    int64_t stretch = (last - first) / ROW_BLOCK, rest = first + stretch * ROW_BLOCK;
+    for (int64_t row = first; row < first + stretch; row++)
+        project_block(weights, bias, added, input, width, tokens, row, stretch, ROW_BLOCK, output,
+                      output_row);
+    for (int64_t row = rest; row < last; row++)
+        project_block(weights, bias, added, input, width, tokens, row, 0, 1, output, output_row);
 }
 
 static void normalise(const float *input, const float *weight, float eps, int64_t rows,

@@ -20,6 +20,7 @@ from inference.records import (
     TokenPiece,
     Unavailable,
 )
+from inference.sharing import Sharing
 from inference.text import TextCodec
 
 ATTENTION_BYTES = 32 * 2**20  # of maps kept in memory; 8,192 decode rows of 1,000 keys each
@@ -37,6 +38,7 @@ class Recording:
         self.requests = requests
         self._codec = codec
         self._events: list[StepEvent] = []
+        self._sharing = Sharing()
         self._telemetry: list[TelemetrySample] = []
         self._pieces: dict[int, TokenPiece] = {}
         self._attention: dict[int, AttentionMap] = {}
@@ -48,6 +50,7 @@ class Recording:
 
     def add(self, event: StepEvent) -> None:
         """Append one step."""
+        event = self._sharing.shared(event)
         self._events.append(event)
         for row in event.rows:
             if row.token_id is not None:

@@ -6,14 +6,16 @@ on the model's own distribution, before temperature and truncation.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, isfinite
 
 import torch
 from torch import Tensor
 
 from inference.errors import BackendError
+from inference.kernel_library import kernels_or_none
 from inference.records import Candidate, Sampling
 
 
@@ -72,7 +74,7 @@ def check_best(best_scores: Tensor) -> None:
     Raises:
         BackendError: A highest score is NaN or infinite.
     """
-    if bool(best_scores.isfinite().all()):
+    if all(isfinite(score) for score in best_scores.flatten().tolist()):
         return
     msg = (
         "the model's scores are not numbers (NaN or infinity), so no token can be chosen; "
@@ -130,21 +132,81 @@ def describe(
         chosen: [rows], token ids.
         candidates: Most candidates of a row.
     """
+    seen = _seen(logits, min(candidates, logits.shape[-1]))
+    return _described(logits, chosen, seen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What the scores of each row come to.
+
+    Attributes:
+        totals: The logarithm of the sum of their exponentials.
+        entropies: Of the distribution they give, in nats.
+        best: The highest scores, best first.
+        ids: Where they are.
+    """
+
+    totals: list[float]
+    entropies: list[float]
+    best: list[list[float]]
+    ids: list[list[int]]
+
+
+def _seen(logits: Tensor, count: int) -> _Seen:
+    """Look through [rows, vocab] scores, in one pass of a kernel where there is one."""
+    if logits.device.type == "cpu" and logits.dtype is torch.float32:
+        library = kernels_or_none()
+        if library is not None:
+            return _seen_by_kernel(logits, count, library)
     scores = logits if logits.dtype == torch.float64 else logits.float()
-    total = scores.logsumexp(dim=-1, keepdim=True)  # [rows, 1]
-    best, ids = scores.topk(min(candidates, scores.shape[-1]), dim=-1)
-    chosen_logprobs = (scores.gather(-1, chosen[:, None].to(scores.device)) - total)[:, 0].tolist()
-    best_rows, id_rows = (best - total).tolist(), ids.tolist()
+    totals = scores.logsumexp(dim=-1, keepdim=True)  # [rows, 1]
+    logprobs = scores - totals
+    # A token that is ruled out has share 0 and counts nothing; 0 times the lowest number is 0.
+    finite = logprobs.clamp_min(torch.finfo(logprobs.dtype).min)
+    entropies = -(logprobs.exp() * finite).sum(dim=-1)
+    best, ids = scores.topk(count, dim=-1)
+    return _Seen(
+        totals=totals[:, 0].tolist(),
+        entropies=entropies.tolist(),
+        best=best.tolist(),
+        ids=ids.tolist(),
+    )
+
+
+def _seen_by_kernel(logits: Tensor, count: int, library: ctypes.CDLL) -> _Seen:
+    scores = logits.contiguous()
+    rows, width = scores.shape
+    totals, best = torch.empty((rows, 2)), torch.empty((rows, count))
+    ids = torch.empty((rows, count), dtype=torch.int64)
+    library.describe(
+        scores.data_ptr(), rows, width, count, totals.data_ptr(), best.data_ptr(), ids.data_ptr()
+    )
+    found = totals.tolist()
+    return _Seen(
+        totals=[total for total, _ in found],
+        entropies=[entropy for _, entropy in found],
+        best=best.tolist(),
+        ids=ids.tolist(),
+    )
+
+
+def _described(
+    logits: Tensor, chosen: Tensor, seen: _Seen
+) -> list[tuple[float, tuple[Candidate, ...]]]:
+    chosen_scores = logits.gather(-1, chosen[:, None].to(logits.device))[:, 0].tolist()
     return [
         (
-            logprob,
+            score - total,
             tuple(
-                Candidate(token_id=token_id, logprob=candidate_logprob)
-                for token_id, candidate_logprob in zip(id_row, best_row, strict=True)
-                if candidate_logprob > -inf
+                Candidate(token_id=token_id, logprob=best - total)
+                for token_id, best in zip(ids, best_row, strict=True)
+                if best > -inf
             ),
         )
-        for logprob, id_row, best_row in zip(chosen_logprobs, id_rows, best_rows, strict=True)
+        for score, total, ids, best_row in zip(
+            chosen_scores, seen.totals, seen.ids, seen.best, strict=True
+        )
     ]
 
 
@@ -175,12 +237,8 @@ def describe_choices(
         samplers: The one that chose, row by row.
         candidates: Most candidates of a row.
     """
-    scores = logits if logits.dtype == torch.float64 else logits.float()
-    logprobs = scores.log_softmax(dim=-1)
-    # A token that is ruled out has share 0 and counts nothing; 0 times the lowest number is 0.
-    finite = logprobs.clamp_min(torch.finfo(logprobs.dtype).min)
-    entropies = (-(logprobs.exp() * finite).sum(dim=-1)).tolist()
-    described = describe(logits, chosen, candidates)
+    seen = _seen(logits, min(candidates, logits.shape[-1]))
+    described = _described(logits, chosen, seen)
     return [
         Choice(
             token_id=token_id,
@@ -189,7 +247,7 @@ def describe_choices(
             entropy_nats=entropy,
         )
         for token_id, (logprob, best), entropy, sampler in zip(
-            chosen.tolist(), described, entropies, samplers, strict=True
+            chosen.tolist(), described, seen.entropies, samplers, strict=True
         )
     ]
 

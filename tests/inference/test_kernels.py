@@ -375,3 +375,39 @@ def run(model: PreTrainedModel, prompt: tuple[int, ...]) -> Iterator[StepEvent]:
     limits = GenerationLimits(eos_ids=frozenset(), context_tokens=64)
     engine = Engine(TorchRowBackend(model), HostClock(), limits)
     return engine.generate([request_of(prompt)], seed=0, zero_s=0.0)
+
+
+@pytest.mark.parametrize("width", [1, 7, 8, 97, 255, 256, 1000, 49_152])
+def test_what_the_scores_come_to_is_that_of_float64(variant: ctypes.CDLL, width: int) -> None:
+    scores = torch.randn((3, width), generator=torch.Generator().manual_seed(width)) * 6
+    scores[1, ::3] = -torch.inf  # tokens that are ruled out
+    scores[1, -1] = 4.0
+    count = min(5, width)
+    totals, best = torch.empty((3, 2)), torch.empty((3, count))
+    places = torch.empty((3, count), dtype=torch.int64)
+
+    variant.describe(
+        scores.data_ptr(), 3, width, count, totals.data_ptr(), best.data_ptr(), places.data_ptr()
+    )
+
+    exact = scores.double()
+    shares = exact.softmax(-1)
+    torch.testing.assert_close(totals[:, 0].double(), exact.logsumexp(-1), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(
+        totals[:, 1].double(), torch.special.entr(shares).sum(-1), rtol=1e-5, atol=1e-6
+    )
+    assert torch.equal(best, scores.topk(count).values)
+    assert torch.equal(scores.gather(1, places), best)
+
+
+def test_of_equal_scores_the_first_come_first(variant: ctypes.CDLL) -> None:
+    scores = torch.zeros((1, 600))
+    scores[0, [500, 400, 30]] = 1.0
+    totals, best = torch.empty((1, 2)), torch.empty((1, 4))
+    places = torch.empty((1, 4), dtype=torch.int64)
+
+    variant.describe(
+        scores.data_ptr(), 1, 600, 4, totals.data_ptr(), best.data_ptr(), places.data_ptr()
+    )
+
+    assert places[0].tolist() == [30, 400, 500, 0]
