@@ -1,0 +1,265 @@
+"""What watching costs: one run on the page with nobody, a viewer that draws nothing, and a browser.
+
+``python -m visuals.live.page_bench`` prints JSON. It starts the app on a free port with a data
+folder of its own, starts each run with a real browser, and then either leaves it there, lets it go
+and follows the run's WebSocket without drawing, or lets it go. The rates are read from the kept
+run: host time from one decode step to a later one, so what slows steps down between laps counts.
+``inference bench`` calls it in a process of its own, since nothing there may import what draws.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from inference.records import Phase, RunState, RunTrace
+from inference.store import RunStore
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Playwright, WebSocket
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+WAYS = ("headless", "viewer", "browser")
+PROMPT = "Tell me, in as much detail as you can, how a bicycle is built, part by part."
+NEW_TOKENS = 96
+LEFT_OUT = 24  # decode steps in which a browser goes and a viewer comes
+READY_S = 120.0
+RUN_S = 300.0
+CANNOT_START = "the page did not come up in time; start it by hand to see why: make run"
+
+
+@dataclass  # without slots: Playwright keeps its wrapper on the object of a handler
+class Watched:
+    """What was seen of one page's WebSockets: where the newest went, and the size of each frame."""
+
+    url: str = ""
+    frame_bytes: list[int] = field(default_factory=list)
+
+    def open(self, opened: WebSocket) -> None:
+        """Take note of a socket that the page opened."""
+        if "/live/run/" in opened.url:
+            self.url = opened.url
+            opened.on("framereceived", self._received)
+
+    def _received(self, payload: str | bytes) -> None:
+        content = payload.encode() if isinstance(payload, str) else payload
+        self.frame_bytes.append(len(content))
+
+
+def main() -> int:
+    """Measure and print; exit code 2 with a sentence where it cannot be done."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    try:
+        report = measure(args.rounds)
+    except (ImportError, OSError, RuntimeError) as error:
+        sys.stderr.write(f"{str(error).splitlines()[0]}\n")
+        return 2
+    sys.stdout.write(f"{json.dumps(report)}\n")
+    return 0
+
+
+def measure(rounds: int) -> dict[str, object]:
+    """Return the decode rates of each way, the frames' sizes and the page's start, in turns.
+
+    Raises:
+        ImportError: Playwright is not installed.
+        FileNotFoundError: There is no browser.
+        RuntimeError: The page or a run did not come to an end.
+    """
+    from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415  for tests and this
+
+    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if executable is None:
+        msg = "there is no Chromium or Chrome here"
+        raise FileNotFoundError(msg)
+    try:
+        with sync_playwright() as playwright:
+            return _measured(playwright, executable, rounds)
+    except Error as error:
+        raise RuntimeError(error.message) from error
+
+
+def _measured(playwright: Playwright, executable: str, rounds: int) -> dict[str, object]:
+    rates: dict[str, list[float]] = {way: [] for way in WAYS}
+    watched = Watched()
+    with tempfile.TemporaryDirectory() as data, _app(Path(data)) as (url, up_s):
+        store = RunStore(Path(data))
+        with playwright.chromium.launch(
+            executable_path=executable, args=["--no-sandbox"]
+        ) as browser:
+            page = browser.new_page(viewport={"width": 1280, "height": 800})
+            page.on("websocket", watched.open)
+            began_s = time.monotonic()
+            _open(page, url)
+            page_s = time.monotonic() - began_s
+            _run(page, store, watched, "browser")  # loads the model, and warms everything up
+            loaded_s = time.monotonic() - began_s
+            watched.frame_bytes.clear()
+            for _ in range(rounds):
+                for way in WAYS:
+                    _open(page, url)
+                    rates[way].append(_rate(_run(page, store, watched, way)))
+    return {
+        "tokens_per_s": rates,
+        "frame_bytes": {
+            "frames": len(watched.frame_bytes),
+            "median": median(watched.frame_bytes),
+            "largest": max(watched.frame_bytes),
+        },
+        "start_s": {"server": up_s, "page": page_s, "first run with its model": loaded_s},
+    }
+
+
+@contextmanager
+def _app(data: Path) -> Generator[tuple[str, float]]:
+    """Run the app; yields its address and the seconds until it answered."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = (sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port))
+    began_s = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={
+            **os.environ,
+            "TOKEN_BY_TOKEN_DATA": str(data),
+            "TOKEN_BY_TOKEN_GRACE_S": str(RUN_S),  # a run without a viewer goes on to its end
+        },
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        _wait(lambda: _answers(url), READY_S, CANNOT_START)
+        yield url, time.monotonic() - began_s
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as response:
+            return response.status == 200  # noqa: PLR2004  HTTP's OK
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+def _open(page: Page, url: str) -> None:
+    """Open the page with the bench's prompt and number of tokens in it."""
+    page.goto(url)
+    page.get_by_role("button", name="Start").wait_for(timeout=READY_S * 1000)
+    page.get_by_role("button", name="Settings").click()
+    tokens = page.get_by_role("spinbutton", name="Most new tokens")
+    tokens.fill(str(NEW_TOKENS))
+    tokens.press("Enter")
+    page.keyboard.press("Escape")
+    box = page.get_by_role("textbox", name="Prompt")
+    box.fill(PROMPT)
+    box.press("Control+Enter")
+
+
+def _run(page: Page, store: RunStore, watched: Watched, way: str) -> RunTrace:
+    """Start a run, watch it in this way and return it once it is kept."""
+    watched.url = ""
+    page.get_by_test_id("stButton").get_by_role("button", name="Start").first.click()
+    _wait(
+        lambda: bool(_followed(page)) and _followed(page) in watched.url,
+        READY_S,
+        CANNOT_START,
+        lambda: page.wait_for_timeout(50),
+    )
+    run_id, address = _followed(page), watched.url
+    if way != "browser":
+        page.goto("about:blank")
+    viewer = threading.Thread(target=_follow, args=(address,), daemon=True)
+    if way == "viewer":
+        viewer.start()
+    _wait(
+        lambda: _is_over(store, run_id),
+        RUN_S,
+        "a run did not end in time",
+        lambda: page.wait_for_timeout(200),
+    )
+    if way == "viewer":
+        viewer.join(timeout=READY_S)
+    return store.open(run_id)
+
+
+def _followed(page: Page) -> str:
+    """Return the run in the page's address; empty where there is none."""
+    return str(page.evaluate("new URLSearchParams(location.search).get('run') || ''"))
+
+
+def _is_over(store: RunStore, run_id: str) -> bool:
+    entry = store.entry(run_id)
+    return entry is not None and entry.state is RunState.DONE
+
+
+def _follow(address: str) -> None:
+    """Receive and acknowledge frames to the end, and draw nothing."""
+    try:
+        with connect(address, max_size=None) as viewer:
+            for _ in viewer:
+                viewer.send("a")
+    except ConnectionClosed:
+        return  # the server closes once all was sent
+
+
+def _rate(trace: RunTrace) -> float:
+    """Return decode steps a second of host time, from the first steps left out to the end.
+
+    Raises:
+        RuntimeError: The model ended too early to tell.
+    """
+    decode = [event for event in trace.events if event.phase is Phase.DECODE][LEFT_OUT:]
+    if len(decode) < LEFT_OUT:
+        msg = f"the model ended its answer after {len(trace.events)} steps, too few to tell"
+        raise RuntimeError(msg)
+    ends = [event.started_s + event.duration_s for event in (decode[0], decode[-1])]
+    return (len(decode) - 1) / (ends[1] - ends[0])
+
+
+def _wait(
+    is_so: Callable[[], bool],
+    timeout_s: float,
+    sentence: str,
+    pause: Callable[[], None] = lambda: time.sleep(0.05),
+) -> None:
+    """Return once it is so.
+
+    Raises:
+        RuntimeError: It is not so in time.
+    """
+    end = time.monotonic() + timeout_s
+    while not is_so():
+        if time.monotonic() > end:
+            raise RuntimeError(sentence)
+        pause()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
