@@ -7,11 +7,11 @@ median over the repeats; its spread is the largest less the smallest. No torch, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from string import ascii_uppercase
 
-from inference.metrics import latency_summary
+from inference.metrics import batch_tokens_per_s, latency_summary
 from inference.records import ONE_BATCH, BatchPlan, Finish, LatencySummary, Request, RunTrace
 
 HEAD_CHARACTERS = 60
@@ -104,6 +104,7 @@ class SubjectFigures:
     """The figures of one subject; times in seconds.
 
     Attributes:
+        batch_tokens_per_s: All rows together; None for a prompt that ran alone.
         finish: Why the first repeat ended, as the record says it, or its run's state.
         is_cold: True when first-call costs may be inside.
         answers: How many different answers the repeats gave.
@@ -117,6 +118,7 @@ class SubjectFigures:
     itl_p95_s: Spread
     tpot_s: Spread
     tokens_per_s: Spread
+    batch_tokens_per_s: Spread
     kv_bytes: int | None
     finish: str
     is_cold: bool
@@ -124,10 +126,13 @@ class SubjectFigures:
 
 
 def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
-    """Return the subjects of some runs in the order in which they come; equal ones are repeats."""
+    """Return the subjects of some runs in the order in which they come; equal ones are repeats.
+
+    Rows of a batch that are copies of each other share every lap, so the first stands for all.
+    """
     samples: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for trace in traces:
-        for request in trace.requests:
+        for request in _subjects_in(trace):
             sample = Sample(trace=trace, request_id=request.request_id)
             samples.setdefault(_settings(sample), []).append(sample)
     keys = list(samples)
@@ -156,6 +161,7 @@ def figures_of(subject: Subject) -> SubjectFigures:
         itl_p95_s=spread_of(one.itl_p95_s for one in summaries),
         tpot_s=spread_of(one.tpot_s for one in summaries),
         tokens_per_s=spread_of(_rate(one) for one in summaries),
+        batch_tokens_per_s=spread_of(_batch_rate(one) for one in subject.samples),
         kv_bytes=first.kv_bytes,
         finish=finish.value if finish is not None else first.trace.state.value,
         is_cold=any(one.is_cold for one in summaries),
@@ -200,6 +206,23 @@ def fitted_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | 
     return slope, mean_y - slope * mean_x
 
 
+def _subjects_in(trace: RunTrace) -> tuple[Request, ...]:
+    """Return the requests of a run that are told apart; copies are where rows come and go."""
+    return _distinct(trace.requests) if trace.info.plan == ONE_BATCH else trace.requests
+
+
+def _distinct(requests: Iterable[Request]) -> tuple[Request, ...]:
+    """Return the first of each group of requests that are alike but for their ids."""
+    alike: dict[Request, Request] = {}
+    for one in requests:
+        alike.setdefault(replace(one, request_id=""), one)
+    return tuple(alike.values())
+
+
+def _batch_rate(sample: Sample) -> float | None:
+    return batch_tokens_per_s(sample.trace) if len(sample.trace.requests) > 1 else None
+
+
 def _rate(summary: LatencySummary) -> float | None:
     return summary.sequence_tokens_per_s
 
@@ -211,7 +234,8 @@ def _settings(sample: Sample) -> tuple[tuple[str, str], ...]:
     drawn = f"temperature {sampling.temperature:g}"
     drawn += f", top-k {sampling.top_k}" if sampling.top_k else ""
     drawn += f", top-p {sampling.top_p:g}" if sampling.top_p else ""
-    place = f" as row {request.request_id}" if rows > 1 else ""
+    is_copied = len(_subjects_in(sample.trace)) == 1
+    place = " of its copies" if is_copied else f" as row {request.request_id}"
     return (
         ("prompt", request.prompt_text),
         ("prompt ids", str(hash(request.prompt_ids))),

@@ -20,6 +20,7 @@ from inference.records import RowStep, RunTrace, StepEvent
 Cell: TypeAlias = str | int | float | bool | None
 TableRow: TypeAlias = dict[str, Cell]
 
+SPREADS = ("ttft_s", "itl_p50_s", "itl_p95_s", "tpot_s", "tokens_per_s", "batch_tokens_per_s")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _TEXT, _COUNT, _SECONDS, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 STEP_SCHEMA = pa.schema(
@@ -83,7 +84,7 @@ def figure_rows(figures: Iterable[SubjectFigures]) -> list[TableRow]:
             "output_tokens": one.output_tokens,
         }
         del row["prompt_ids"]
-        for name in ("ttft_s", "itl_p50_s", "itl_p95_s", "tpot_s", "tokens_per_s"):
+        for name in SPREADS:
             row |= _spread_cells(name, getattr(one, name))
         row |= {"kv_bytes": one.kv_bytes, "finish": one.finish, "cold": one.is_cold}
         rows.append(row)

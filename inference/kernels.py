@@ -25,6 +25,7 @@ from inference.fused_layers import (
 )
 from inference.kernel_library import UnavailableError, kernel_library
 
+NOT_FUSED = "attention is the library's own, as asked"
 SWITCHED_OFF = "the library's own: kernels are switched off"
 INSTALLED = "_token_by_token_kernels"
 # Source: STYLE.md (d) 2, the tolerance of float32 by relative norm.
@@ -81,12 +82,15 @@ class _Installed:
             linear.__dict__.pop("forward", None)
 
 
-def install(model: PreTrainedModel, library: ctypes.CDLL | None = None) -> KernelReport:
+def install(
+    model: PreTrainedModel, library: ctypes.CDLL | None = None, *, is_fused: bool = True
+) -> KernelReport:
     """Put the kernels into the model where they fit and are right, and say what was done.
 
     Args:
         model: Any; one that the kernels do not fit is left as it is.
         library: The kernels as compiled; those for this processor by default.
+        is_fused: Let whole layers, their attention included, run as one call.
     """
     remove(model)
     if model.device.type != "cpu" or model.dtype is not torch.float32:
@@ -102,7 +106,7 @@ def install(model: PreTrainedModel, library: ctypes.CDLL | None = None) -> Kerne
     setattr(model, INSTALLED, installed)
     lanes = library.lane_count()
     layers = decoder_layers(model)
-    reason = _fuse(model, layers, library, installed)
+    reason = _fuse(model, layers, library, installed) if is_fused else NOT_FUSED
     for module in model.modules():
         if type(module) is nn.Linear and _fits(module, lanes):
             setattr(module, "forward", _linear_forward(module, library))  # noqa: B010  not the class's

@@ -25,10 +25,11 @@ from transformers.utils import logging as transformers_logging
 
 from inference.devices import SPREAD, choice_note, choose_device, describe_device
 from inference.errors import FetchError, OutOfMemoryError, UnsupportedModelError
+from inference.implementations import check_attention
 from inference.kernels import SWITCHED_OFF, install
 from inference.model_files import ModelFiles, locate
 from inference.placement import Layout, free_gpu_bytes, placement, placing, spread_note
-from inference.records import Device, LoadStage, ModelShape, TokenizerFiles
+from inference.records import AttentionKind, Device, LoadStage, ModelShape, TokenizerFiles
 from inference.shapes import model_shape
 from inference.tokenizer_files import read_tokenizer
 
@@ -72,13 +73,14 @@ class LoadedModel:
     kernels: str = ""
 
 
-def load_model(
+def load_model(  # noqa: PLR0913  each is a choice of the user's
     model: str,
     *,
     dtype: str = "auto",
     device: str = "auto",
     on_stage: OnStage,
     is_plain: bool = False,
+    attention: AttentionKind = AttentionKind.AUTO,
 ) -> LoadedModel:
     """Return the model, on its device and ready to run.
 
@@ -88,9 +90,11 @@ def load_model(
         device: See ``choose_device``.
         on_stage: Told what is happening and how far it is.
         is_plain: Use the library's own code only and no kernels of ours.
+        attention: Which implementation computes attention. One that is named computes it in every
+            step, so no layer is fused.
 
     Raises:
-        InputError: There is no such device or dtype.
+        InputError: There is no such device or dtype, or the model cannot have that attention.
         ModelNotFoundError: There is no such model.
         UnsupportedModelError: It is not a causal language model that can be run.
         FetchError: Its files cannot be fetched, or are damaged.
@@ -101,15 +105,17 @@ def load_model(
     on_stage(LoadStage(stage="reading the model's settings and tokenizer"))
     config = read_config(files)
     tokenizer = read_tokenizer(files)
+    check_attention(config, files.model_id, attention, (place, torch_dtype))
     if place.type == "cpu":
         check_room(files, config, torch_dtype)
     needed_bytes = weight_bytes_in(files, config, torch_dtype)
     free = free_gpu_bytes(device, place)
     is_spread = device == SPREAD
     layout = placement(files.model_id, needed_bytes, place, free, is_spread=is_spread)
-    network = _read_weights(files, config, (layout, torch_dtype), on_stage)
+    chosen = {} if attention is AttentionKind.AUTO else {"attn_implementation": attention.value}
+    network = _read_weights(files, config, (layout, {"dtype": torch_dtype, **chosen}), on_stage)
     on_stage(LoadStage(stage="preparing the kernels"))
-    kernels = SWITCHED_OFF if is_plain else install(network).text
+    kernels = SWITCHED_OFF if is_plain else install(network, is_fused=not chosen).text
     on_stage(LoadStage(stage="model loaded", ratio=1.0))
     return LoadedModel(
         model=network,
@@ -204,20 +210,20 @@ def context_limit_of(config: PreTrainedConfig) -> int | None:
 def _read_weights(
     files: ModelFiles,
     config: PreTrainedConfig,
-    target: tuple[Layout, torch.dtype],
+    target: tuple[Layout, dict[str, Any]],
     on_stage: OnStage,
 ) -> PreTrainedModel:
-    layout, dtype = target
+    layout, chosen = target
     on_stage(LoadStage(stage="reading weights"))
     with plain_errors(files), _reported(on_stage):
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             files.folder,
             config=copy.deepcopy(config),  # from_pretrained writes into the one it is given
-            dtype=dtype,
-            **placing(layout),
             local_files_only=True,
             trust_remote_code=False,
             output_loading_info=True,
+            **chosen,
+            **placing(layout),
             **files.gguf_argument,
         )
         network, report = loaded

@@ -9,7 +9,9 @@ from inference.batch_records import BatchSweep
 from inference.records import (
     ONE_BATCH,
     AttentionChoice,
+    AttentionKind,
     AttentionMap,
+    AttentionOption,
     BatchPlan,
     CacheKind,
     CacheOption,
@@ -36,12 +38,14 @@ class LoadModel:
 
     Attributes:
         is_plain: Use the library's own code only and no kernels of ours.
+        attention: Which implementation computes attention; one that is named is used in every step.
     """
 
     model: str
     dtype: str = "auto"
     device: str = "auto"
     is_plain: bool = False
+    attention: AttentionKind = AttentionKind.AUTO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,7 @@ class ModelReady:
         decodes: Every way to hand decode steps over, with the reason where it cannot be had.
         devices: What a model can be loaded on, the preferred one first.
         device_note: What was chosen to run on and why.
+        attentions: Every implementation of attention, with the reason where it cannot be had.
     """
 
     request: LoadModel
@@ -181,6 +186,7 @@ class ModelReady:
     decodes: tuple[DecodeOption, ...] = ()
     devices: tuple[DeviceOption, ...] = ()
     device_note: str = ""
+    attentions: tuple[AttentionOption, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

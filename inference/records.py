@@ -89,6 +89,15 @@ class DecodeMode(StrEnum):
     COMPILED = "compiled"  # by torch.compile, on CUDA recorded as well
 
 
+class AttentionKind(StrEnum):
+    """Which of the library's implementations computes attention."""
+
+    AUTO = "auto"  # the library's choice, with our kernels where they fit
+    SDPA = "sdpa"  # torch's fused function
+    EAGER = "eager"  # one operation after another, all weights written out
+    FLASH = "flash_attention_2"  # the flash-attn package
+
+
 class Policy(StrEnum):
     """When a slot of a batch takes the next request."""
 
@@ -379,6 +388,14 @@ class DecodeOption:
     """A way to hand decode steps over, and why the model held cannot; empty when it can."""
 
     mode: DecodeMode
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionOption:
+    """An implementation of attention, and why the model held cannot have it; empty when it can."""
+
+    kind: AttentionKind
     reason: str = ""
 
 

@@ -18,6 +18,7 @@ from inference.devices import device_options, gpu_id
 from inference.engine import Engine, GenerationLimits, GenerationOptions
 from inference.errors import InputError, TokenByTokenError
 from inference.free_memory import check_memory
+from inference.implementations import attention_options
 from inference.loading import LoadedModel, load_model
 from inference.measuring import Surveyor, place_of
 from inference.messages import (
@@ -111,6 +112,7 @@ class EngineHost:
                 dtype=command.dtype,
                 device=command.device,
                 is_plain=command.is_plain,
+                attention=command.attention,
                 on_stage=lambda stage: self._outbox.put(Loading(stage=stage)),
             )
             self._hold(loaded)
@@ -130,6 +132,7 @@ class EngineHost:
                 decodes=decode_options(loaded.model.device),
                 devices=device_options(),
                 device_note=loaded.device_note,
+                attentions=attention_options(loaded.model),
             )
         )
 

@@ -22,11 +22,12 @@ COLUMNS = (
     "ITL p95, ms",
     "TPOT, ms",
     "decode, tok/s",
+    "all rows, tok/s",
     "decode against the first",
     "K/V at the end",
     "ended",
 )
-NUMBER_COLUMNS = range(2, 10)
+NUMBER_COLUMNS = range(2, 11)
 FINISHES = {
     "eos": "end of text",
     "length": "length",
@@ -93,6 +94,7 @@ def _cells(one: SubjectFigures, first: SubjectFigures) -> tuple[str, ...]:
         spread_text(one.itl_p95_s, 1e3),
         spread_text(one.tpot_s, 1e3),
         spread_text(one.tokens_per_s),
+        spread_text(one.batch_tokens_per_s),
         "\u2013" if is_first else verdict(first.tokens_per_s, one.tokens_per_s),
         amount(mebibytes(one.kv_bytes), "MiB"),
         FINISHES.get(one.finish, one.finish),

@@ -11,7 +11,7 @@ from itertools import groupby, product
 from random import Random
 
 from inference.orders import RunOrder
-from inference.records import CacheKind, DecodeMode, Sampling
+from inference.records import AttentionKind, CacheKind, DecodeMode, Sampling
 from inference.upload_records import UploadedPrompt
 from visuals.live.groups import PlannedRun
 
@@ -42,10 +42,16 @@ class PlanSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """The values of each setting that one prompt is run under; one value stands for no choice."""
+    """The values of each setting that one prompt is run under; one value stands for no choice.
+
+    Attributes:
+        rows: Copies of the prompt that run as one batch; 1 for the prompt alone.
+    """
 
     models: tuple[str, ...]
     dtypes: tuple[str, ...]
+    attentions: tuple[AttentionKind, ...] = (AttentionKind.AUTO,)
+    rows: tuple[int, ...] = (1,)
     samplings: tuple[Sampling, ...]
     caches: tuple[CacheKind, ...]
     chunks: tuple[int | None, ...]
@@ -62,22 +68,20 @@ def prompt_orders(base: RunOrder, prompts: Iterable[UploadedPrompt]) -> tuple[Ru
 
 def setting_orders(base: RunOrder, choices: Choices) -> tuple[RunOrder, ...]:
     """Return an order of the same prompt for every combination of settings."""
+    loads = product(choices.models, choices.dtypes, choices.attentions)
+    runs = product(choices.samplings, choices.caches, choices.chunks, choices.decodes, choices.rows)
     return tuple(
         replace(
             base,
-            load=replace(base.load, model=model, dtype=dtype),
+            load=replace(base.load, model=model, dtype=dtype, attention=attention),
             sampling=sampling,
             cache=cache,
             chunk_tokens=chunk,
             decode=decode,
+            prompts=base.prompts[:1] * rows,
         )
-        for model, dtype, sampling, cache, chunk, decode in product(
-            choices.models,
-            choices.dtypes,
-            choices.samplings,
-            choices.caches,
-            choices.chunks,
-            choices.decodes,
+        for (model, dtype, attention), (sampling, cache, chunk, decode, rows) in product(
+            loads, runs
         )
     )
 
@@ -95,7 +99,7 @@ def as_batch(orders: Sequence[RunOrder]) -> tuple[RunOrder, ...]:
 def planned_runs(orders: Sequence[RunOrder], settings: PlanSettings) -> tuple[PlannedRun, ...]:
     """Return the runs in order: round after round, so that a drift touches all subjects alike.
 
-    Runs of one model and dtype stay together, since loading takes long.
+    Runs of one loaded model stay together, since loading takes long.
     """
     chosen = as_batch(orders) if settings.is_batch else tuple(orders)
     shuffle = Random(settings.seed)
@@ -123,9 +127,12 @@ def _warm_up(order: RunOrder) -> PlannedRun:
 
 def _planned(order: RunOrder, round_number: int, rounds: int) -> PlannedRun:
     head = " ".join(order.prompts[0].split())[:HEAD_CHARACTERS]
-    what = f"{len(order.prompts)} prompts as one batch" if len(order.prompts) > 1 else head
+    rows, is_copied = len(order.prompts), len(set(order.prompts)) == 1
+    what = head if is_copied else f"{rows} prompts as one batch"
     told = {
         order.load.dtype: order.load.dtype != "auto",
+        f"{order.load.attention.value} attention": order.load.attention is not AttentionKind.AUTO,
+        f"batch of {rows}": is_copied and rows > 1,
         f"{order.cache.value} cache": order.cache is not CacheKind.DYNAMIC,
         f"chunks of {order.chunk_tokens}": order.chunk_tokens is not None,
         f"{order.decode.value} decode": order.decode is not DecodeMode.EAGER,

@@ -103,6 +103,9 @@ def _made_with(parts: _Parts) -> str:
         "Number format": {one.device.dtype for one in infos},
         "Device": {one.device.name for one in infos},
         "Attention": {one.attention for one in infos},
+        "Computed with": {one.kernels for one in infos if one.kernels},
+        "K/V cache": {one.cache.value for one in infos},
+        "Decode steps": {one.decode.value for one in infos},
         "Clock": {one.clock for one in infos},
         "Made on": {f"{date_text(one.started_at)} (UTC)" for one in infos},
         "Versions": {", ".join(f"{name} {v}" for name, v in one.versions) for one in infos},
@@ -111,6 +114,7 @@ def _made_with(parts: _Parts) -> str:
     rows = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape('; '.join(sorted(values)))}</dd>"
         for name, values in pairs.items()
+        if values
     )
     return f'<dl class="made-with">{rows}</dl>'
 

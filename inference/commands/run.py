@@ -16,6 +16,7 @@ from inference.messages import LoadModel
 from inference.metrics import latency_summaries
 from inference.orders import RunOrder, build_requests, check_order
 from inference.records import (
+    AttentionKind,
     BatchPlan,
     CacheKind,
     DecodeMode,
@@ -60,6 +61,12 @@ def add_parser(subparsers: Subparsers) -> None:
         "--plain", action="store_true", help="use the library's code only, no kernels of our own"
     )
     parser.add_argument(
+        "--attention",
+        choices=[kind.value for kind in AttentionKind],
+        default=AttentionKind.AUTO.value,
+        help="which implementation computes attention; what a model cannot have is refused",
+    )
+    parser.add_argument(
         "--chunk", type=int, metavar="C", help="feed the prompt in chunks of C tokens"
     )
     parser.add_argument(
@@ -95,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
             dtype=order.load.dtype,
             device=order.load.device,
             is_plain=order.load.is_plain,
+            attention=order.load.attention,
             on_stage=progress.show,
         )
     finally:
@@ -137,7 +145,13 @@ def _order(args: argparse.Namespace) -> RunOrder:
         sampling=Sampling(temperature=args.temperature, top_k=args.top_k, top_p=args.top_p),
         seed=args.seed,
         is_raw=args.raw,
-        load=LoadModel(model=args.model, dtype=args.dtype, device=args.device, is_plain=args.plain),
+        load=LoadModel(
+            model=args.model,
+            dtype=args.dtype,
+            device=args.device,
+            is_plain=args.plain,
+            attention=AttentionKind(args.attention),
+        ),
         chunk_tokens=args.chunk,
         cache=CacheKind(args.cache),
         decode=DecodeMode(args.decode),

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.records import AttentionChoice, CacheKind, CacheOption
+from inference.records import (
+    AttentionChoice,
+    AttentionKind,
+    AttentionOption,
+    CacheKind,
+    CacheOption,
+)
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live.test_hub import HubUnderTest
@@ -22,13 +28,20 @@ CACHES = (
     CacheOption(kind=CacheKind.STATIC),
     CacheOption(kind=CacheKind.QUANTISED, reason=REASON),
 )
+NO_SDPA = "the library has none for this architecture"
+ATTENTIONS = (
+    AttentionOption(kind=AttentionKind.AUTO),
+    AttentionOption(kind=AttentionKind.SDPA, reason=NO_SDPA),
+    AttentionOption(kind=AttentionKind.EAGER),
+    AttentionOption(kind=AttentionKind.FLASH, reason="it needs an NVIDIA GPU"),
+)
 
 
 @pytest.fixture
 def hub() -> HubUnderTest:
     STAGE.under_test = HubUnderTest()
     STAGE.under_test.hub.preload(DEFAULT_LOAD)
-    STAGE.under_test.engine.reply(replace(model_ready(), caches=CACHES))
+    STAGE.under_test.engine.reply(replace(model_ready(), caches=CACHES, attentions=ATTENTIONS))
     return STAGE.under_test
 
 
@@ -75,3 +88,18 @@ def test_a_cache_that_the_model_cannot_have_is_not_offered_and_the_reason_is_sai
 
     assert [label.partition(":")[0] for label in offered] == ["dynamic", "static"]
     assert any(REASON in caption.value for caption in page.caption)
+
+
+def test_an_attention_the_model_cannot_have_is_explained_and_flash_is_offered_only_where_it_is(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    offered = page.selectbox(key="attention").options
+    page.selectbox(key="attention").set_value(AttentionKind.SDPA)
+    page.run()
+
+    assert [label.partition(":")[0] for label in offered] == ["auto", "sdpa", "eager"]
+    assert any(NO_SDPA in caption.value for caption in page.caption)
+    page.selectbox(key="attention").set_value(AttentionKind.EAGER)
+    start(page)
+    wanted = replace(DEFAULT_LOAD, attention=AttentionKind.EAGER)
+    assert wanted in hub.engine.commands

@@ -46,6 +46,26 @@ def test_a_subject_is_named_by_what_sets_it_apart() -> None:
     ]
 
 
+def batch_of(trace: RunTrace, rows: int) -> RunTrace:
+    """Return the run with so many copies of its one request in every step."""
+    ids = [f"r{row}" for row in range(rows)]
+    requests = tuple(replace(trace.requests[0], request_id=one) for one in ids)
+    events = tuple(
+        replace(event, rows=tuple(replace(event.rows[0], request_id=one) for one in ids))
+        for event in trace.events
+    )
+    return replace(trace, requests=requests, events=events)
+
+
+def test_copies_of_a_prompt_in_one_batch_are_one_subject_and_its_rate_counts_all_rows() -> None:
+    alone, batch = subjects_of([run("ab", 0.1), batch_of(run("ab", 0.2), 4)])
+
+    assert (alone.title, batch.title) == ("alone", "in a batch of 4 of its copies")
+    assert figures_of(alone).batch_tokens_per_s.middle is None
+    assert figures_of(batch).tokens_per_s.middle == pytest.approx(5.0)
+    assert figures_of(batch).batch_tokens_per_s.middle == pytest.approx(20.0)
+
+
 def test_figures_are_medians_and_ends_over_the_repeats() -> None:
     [subject] = subjects_of([run("ab", lap) for lap in (0.1, 0.2, 0.4)])
 

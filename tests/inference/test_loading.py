@@ -28,6 +28,7 @@ from inference.errors import (
     TokenByTokenError,
     UnsupportedModelError,
 )
+from inference.kernels import fused_layers
 from inference.loading import (
     check_causal,
     check_room,
@@ -37,8 +38,9 @@ from inference.loading import (
     plain_errors,
 )
 from inference.model_files import ModelFiles, locate
-from inference.records import LoadStage
-from tests.tiny_model import tiny_config
+from inference.records import AttentionKind, LoadStage
+from tests.families import tiny_model
+from tests.tiny_model import tiny_config, tiny_tokenizer
 
 
 def ignore(_stage: LoadStage) -> None:
@@ -68,6 +70,39 @@ def test_a_loaded_model_is_ready_and_described(tiny_model_folder: Path) -> None:
     assert (loaded.device.kind, loaded.device.dtype) == ("cpu", "float64")
     assert loaded.shape.num_key_value_heads == 2
     assert stages[-1] == LoadStage(stage="model loaded", ratio=1.0)
+
+
+@pytest.mark.parametrize("kind", [AttentionKind.SDPA, AttentionKind.EAGER])
+def test_an_attention_that_is_asked_for_is_the_one_in_every_step(
+    tiny_model_folder: Path, kind: AttentionKind
+) -> None:
+    loaded = load_model(
+        str(tiny_model_folder), dtype="float32", device="cpu", on_stage=ignore, attention=kind
+    )
+
+    assert loaded.attention == kind.value
+    assert loaded.model.config._attn_implementation == kind.value
+    assert fused_layers(loaded.model) is None
+    assert "fused" not in loaded.kernels
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        pytest.param(AttentionKind.SDPA, "the library has none for this architecture", id="sdpa"),
+        pytest.param(AttentionKind.FLASH, "it needs an NVIDIA GPU", id="flash"),
+    ],
+)
+def test_an_attention_that_the_family_cannot_have_is_refused(
+    tmp_path: Path, kind: AttentionKind, said: str
+) -> None:
+    tiny_model("gemma2").save_pretrained(tmp_path)
+    tiny_tokenizer().save_pretrained(tmp_path)
+
+    with pytest.raises(InputError, match=said) as refused:
+        load_model(str(tmp_path), device="cpu", on_stage=ignore, attention=kind)
+
+    assert "choose auto or eager" in str(refused.value)
 
 
 def test_reading_weights_reports_how_far_it_is(tiny_model_folder: Path) -> None:

@@ -85,6 +85,22 @@ def test_the_same_seed_draws_the_same_tokens_and_another_seed_others(
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def test_the_attention_asked_for_is_in_the_run_file(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    traces = {}
+    for kind in ("sdpa", "eager"):
+        out = tmp_path / f"{kind}.json"
+        assert run(*common, "--attention", kind, "--prompt", "the", "--out", str(out)) == 0
+        [traces[kind]] = read(out)
+
+    assert {kind: trace.info.attention for kind, trace in traces.items()} == {
+        "sdpa": "sdpa",
+        "eager": "eager",
+    }
+    assert traces["sdpa"].outputs == traces["eager"].outputs
+
+
 def test_raw_leaves_the_chat_template_out(common: tuple[str, ...], tmp_path: Path) -> None:
     raw, templated = tmp_path / "raw.json", tmp_path / "templated.json"
 

@@ -25,7 +25,15 @@ from inference.messages import (
     RunStarted,
     Stepped,
 )
-from inference.records import AttentionChoice, CacheKind, DecodeMode, Request, RunState, Sampling
+from inference.records import (
+    AttentionChoice,
+    AttentionKind,
+    CacheKind,
+    DecodeMode,
+    Request,
+    RunState,
+    Sampling,
+)
 from inference.worker import EngineHost
 
 PROMPT = (5, 9, 120, 77, 31)
@@ -103,6 +111,16 @@ def test_a_loaded_model_comes_with_the_caches_it_can_have(
     [ready] = [reply for reply in loaded[1] if isinstance(reply, ModelReady)]
 
     assert {option.kind: option.reason for option in ready.caches} == dict.fromkeys(CacheKind, "")
+
+
+def test_a_loaded_model_comes_with_the_attention_it_can_have(
+    loaded: tuple[Tell, list[Reply]],
+) -> None:
+    [ready] = [reply for reply in loaded[1] if isinstance(reply, ModelReady)]
+
+    refused = {option.kind for option in ready.attentions if option.reason}
+    assert [option.kind for option in ready.attentions] == list(AttentionKind)
+    assert refused == {AttentionKind.FLASH}
 
 
 def test_each_step_is_followed_by_what_it_attended_to(loaded: tuple[Tell, list[Reply]]) -> None:

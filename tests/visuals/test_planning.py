@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inference.messages import LoadModel
-from inference.records import CacheKind, DecodeMode, Sampling
+from inference.records import AttentionKind, CacheKind, DecodeMode, Sampling
 from inference.upload_records import UploadedPrompt
 from tests.builders import order
 from visuals.live.groups import PlannedRun
@@ -19,6 +19,14 @@ from visuals.planning import (
 
 ORDERS = tuple(order(prompt) for prompt in "abc")
 QUIET = PlanSettings(is_warmed=False)
+ONE_CHOICE = Choices(
+    models=("default",),
+    dtypes=("auto",),
+    samplings=(Sampling(),),
+    caches=(CacheKind.DYNAMIC,),
+    chunks=(None,),
+    decodes=(DecodeMode.EAGER,),
+)
 
 
 def prompts_of(planned: tuple[PlannedRun, ...]) -> list[str]:
@@ -71,13 +79,11 @@ def test_each_model_is_loaded_once_and_warmed_before_its_runs() -> None:
 
 
 def test_settings_are_combined() -> None:
-    choices = Choices(
-        models=("default",),
+    choices = replace(
+        ONE_CHOICE,
         dtypes=("float32", "bfloat16"),
         samplings=(Sampling(), Sampling(temperature=0.7)),
-        caches=(CacheKind.DYNAMIC,),
         chunks=(None, 32),
-        decodes=(DecodeMode.EAGER,),
     )
 
     orders = setting_orders(order("a"), choices)
@@ -86,6 +92,31 @@ def test_settings_are_combined() -> None:
     assert len(orders) == 8
     assert labels[0] == "a, float32"
     assert labels[-1] == "a, bfloat16, chunks of 32, temperature 0.7"
+
+
+def test_attention_is_a_setting_and_each_of_its_values_is_loaded_once() -> None:
+    choices = replace(
+        ONE_CHOICE, attentions=(AttentionKind.AUTO, AttentionKind.EAGER), chunks=(None, 32)
+    )
+
+    planned = planned_runs(setting_orders(order("a"), choices), PlanSettings())
+
+    assert [(one.order.load.attention, one.is_warm_up) for one in planned] == [
+        (AttentionKind.AUTO, True),
+        *[(AttentionKind.AUTO, False)] * 2,
+        (AttentionKind.EAGER, True),
+        *[(AttentionKind.EAGER, False)] * 2,
+    ]
+    assert planned[-1].label == "a, eager attention, chunks of 32"
+
+
+def test_a_prompt_alone_is_compared_with_a_batch_of_its_copies() -> None:
+    orders = setting_orders(order("a"), replace(ONE_CHOICE, rows=(1, 4)))
+
+    alone, batch = planned_runs(orders, QUIET)
+
+    assert (alone.order.prompts, batch.order.prompts) == (("a",), ("a",) * 4)
+    assert (alone.label, batch.label) == ("a", "a, batch of 4")
 
 
 def test_nothing_chosen_is_no_run() -> None:

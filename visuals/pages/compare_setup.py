@@ -10,12 +10,12 @@ import streamlit as st
 from inference.catalog import CATALOG
 from inference.errors import TokenByTokenError
 from inference.orders import RunOrder
-from inference.records import CacheKind, DecodeMode, Sampling
+from inference.records import AttentionKind, CacheKind, DecodeMode, Sampling
 from visuals.examples import example_prompts
 from visuals.live.groups import PlannedRun
 from visuals.live.hub import Hub
 from visuals.pages.compare_prompts import chosen_prompts, prompt_sources
-from visuals.pages.composer import DTYPES, current_order, run_settings
+from visuals.pages.composer import DTYPES, attention_kinds, current_order, run_settings
 from visuals.planning import (
     MAX_REPEATS,
     Choices,
@@ -30,6 +30,7 @@ PROMPTS, SETTINGS = "Several prompts", "One prompt, several settings"
 ALONE, BATCH = "one after another", "as one batch"
 LISTED, SHUFFLED = "as listed", "shuffled each round"
 CHUNKS: dict[str, int | None] = {"at once": None, "32 a step": 32, "128 a step": 128}
+ROWS: dict[str, int] = {"alone": 1, **{f"batch of {count}": count for count in (2, 4, 8, 16)}}
 TEMPERATURES: dict[str, float] = {"greedy": 0.0, "temperature 0.7": 0.7, "temperature 1": 1.0}
 
 
@@ -46,9 +47,9 @@ def setup(hub: Hub, start: Callable[[], None]) -> None:
     if kind == PROMPTS:
         prompt_sources(hub)
     else:
-        _one_prompt()
+        _one_prompt(hub)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="how"):
-        _how(has_prompts=kind == PROMPTS)
+        _how(hub, has_prompts=kind == PROMPTS)
         st.button(
             "Compare",
             key="start-comparison",
@@ -97,18 +98,34 @@ def _warm_ups(count: int) -> str:
     return f" and {counted(count, 'warm-up')} that {verb} not compared" if count else ""
 
 
-def _one_prompt() -> None:
+def _one_prompt(hub: Hub) -> None:
     """Draw one prompt and the settings it is run under."""
     st.session_state.setdefault("prompt", example_prompts()[1].prompt)
     st.text_area("Prompt", key="prompt", height=110)
     with st.container(horizontal=True, gap="small"):
         st.multiselect("Number formats", DTYPES, default=["auto"], key="vary-dtypes", width=220)
         st.multiselect(
+            "Attention",
+            [one.value for one in attention_kinds(hub)],
+            default=[AttentionKind.AUTO.value],
+            key="vary-attentions",
+            width=220,
+        )
+        st.multiselect(
             "Prompt is fed", list(CHUNKS), default=["at once"], key="vary-chunks", width=220
         )
         kinds, modes = [one.value for one in CacheKind], [one.value for one in DecodeMode]
         st.multiselect("Cache", kinds, default=kinds[:1], key="vary-caches", width=220)
         st.multiselect("Decode steps", modes, default=modes[:1], key="vary-decodes", width=220)
+        st.multiselect(
+            "Batch",
+            list(ROWS),
+            default=["alone"],
+            key="vary-rows",
+            width=220,
+            help="Alone, or as one batch of so many copies of the prompt: the weights are read "
+            "once a step for all of them.",
+        )
         st.multiselect(
             "Next token", list(TEMPERATURES), default=["greedy"], key="vary-choice", width=220
         )
@@ -128,6 +145,8 @@ def _choices(base: RunOrder) -> Choices:
     return Choices(
         models=tuple(state.get("vary-models") or (base.load.model,)),
         dtypes=tuple(state.get("vary-dtypes") or (base.load.dtype,)),
+        attentions=tuple(AttentionKind(name) for name in state.get("vary-attentions") or ("auto",)),
+        rows=tuple(ROWS[name] for name in state.get("vary-rows") or ("alone",)),
         samplings=tuple(Sampling(temperature=one) for one in drawn),
         caches=tuple(CacheKind(name) for name in state.get("vary-caches") or ("dynamic",)),
         chunks=tuple(CHUNKS[name] for name in state.get("vary-chunks") or ("at once",)),
@@ -135,7 +154,7 @@ def _choices(base: RunOrder) -> Choices:
     )
 
 
-def _how(*, has_prompts: bool) -> None:
+def _how(hub: Hub, *, has_prompts: bool) -> None:
     """Draw how the runs are made."""
     if has_prompts:
         st.selectbox(
@@ -163,4 +182,4 @@ def _how(*, has_prompts: bool) -> None:
         help="A short run that is not compared takes the costs of the first calls.",
     )
     with st.popover("Settings", icon=":material/tune:", key="settings"):
-        run_settings()
+        run_settings(hub)

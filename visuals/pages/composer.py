@@ -8,7 +8,7 @@ from inference.catalog import CATALOG
 from inference.errors import TokenByTokenError
 from inference.messages import LoadModel
 from inference.orders import RunOrder
-from inference.records import DecodeMode, Sampling
+from inference.records import AttentionKind, DecodeMode, Sampling
 from inference.text import TextCodec
 from visuals.examples import example_prompts
 from visuals.live.hub import LOOKED_AT_SPLIT, Hub
@@ -32,6 +32,12 @@ DECODES = {
     DecodeMode.EAGER: "eager: operation by operation",
     DecodeMode.GRAPH: "graph: one recorded CUDA graph",
     DecodeMode.COMPILED: "compiled: torch.compile",
+}
+ATTENTIONS = {
+    AttentionKind.AUTO: "auto: the library's choice",
+    AttentionKind.SDPA: "sdpa: torch's fused function",
+    AttentionKind.EAGER: "eager: one operation after another",
+    AttentionKind.FLASH: "flash_attention_2: the flash-attn package",
 }
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -61,7 +67,7 @@ def prompt_tools(hub: Hub) -> None:
         on_change=_take_example,
     )
     with st.popover("Settings", icon=":material/tune:", key="settings"):
-        run_settings()
+        run_settings(hub)
         device_settings(hub)
         attention_settings(hub)
         _split_setting()
@@ -89,6 +95,7 @@ def current_order(*, is_paused: bool, steps_per_s: float | None) -> RunOrder:
             model=(state.get("model") or "default").strip(),
             dtype=state.get("dtype", "auto"),
             device=state.get("device") or "auto",
+            attention=AttentionKind(state.get("attention") or AttentionKind.AUTO),
         ),
         is_paused=is_paused,
         steps_per_s=steps_per_s,
@@ -106,7 +113,7 @@ def _take_example() -> None:
     st.session_state["example"] = None  # the box offers examples; the prompt is the user's
 
 
-def run_settings() -> None:
+def run_settings(hub: Hub) -> None:
     """Draw the settings of a run, the prompt apart."""
     st.number_input(
         "Most new tokens",
@@ -180,6 +187,30 @@ def run_settings() -> None:
         key="dtype",
         help="auto: float32 on a CPU, bfloat16 on a GPU that has it.",
     )
+    _attention_setting(hub)
+
+
+def attention_kinds(hub: Hub) -> tuple[AttentionKind, ...]:
+    """Return the implementations of attention on offer: flash-attn only where it can be had."""
+    ready = hub.engine_status().ready
+    can_have = {one.kind for one in ready.attentions if not one.reason} if ready else set()
+    return tuple(k for k in AttentionKind if k is not AttentionKind.FLASH or k in can_have)
+
+
+def _attention_setting(hub: Hub) -> None:
+    """Offer the implementations of attention; say where the model held cannot have one."""
+    chosen = st.selectbox(
+        "Attention is computed by",
+        attention_kinds(hub),
+        key="attention",
+        format_func=lambda kind: ATTENTIONS[kind],
+        help="auto: sdpa where the architecture has it, and on a CPU this program's own kernels in "
+        "decode steps. One that is named computes every step. Another loads the model anew.",
+    )
+    ready = hub.engine_status().ready
+    reasons = {one.kind: one.reason for one in ready.attentions} if ready is not None else {}
+    if reason := reasons.get(chosen, ""):
+        st.caption(f"Not for the model that is loaded: {reason}. A run with it is refused.")
 
 
 def _split_setting() -> None:
