@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, PreTrainedConfig, PreTrainedModel
-from transformers.utils import is_flash_attn_2_available
+from transformers.utils.import_utils import is_flash_attn_2_available
 
 from inference.errors import InputError
 from inference.records import AttentionKind, AttentionOption

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inference.batching import MAX_ROWS, check_arrivals, check_plan
 from inference.errors import InputError, PromptError
-from inference.messages import LoadModel
+from inference.messages import Generate, LoadModel
 from inference.records import (
     ONE_BATCH,
     AttentionChoice,
@@ -124,6 +124,25 @@ def build_requests(
             )
         )
     return tuple(requests)
+
+
+def command_of(
+    order: RunOrder, run_id: str, requests: tuple[Request, ...], look: AttentionChoice | None
+) -> Generate:
+    """Return what the engine is told to make of an order."""
+    return Generate(
+        run_id=run_id,
+        requests=requests,
+        seed=order.seed,
+        is_paused=order.is_paused,
+        steps_per_s=order.steps_per_s,
+        chunk_tokens=order.chunk_tokens,
+        cache=order.cache,
+        look=look,
+        split_every=order.split_every,
+        decode=order.decode,
+        plan=order.plan,
+    )
 
 
 def _check_length(

@@ -14,7 +14,8 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from visuals.live.attention_feed import Feed, choice_from, exact_map, whole
-from visuals.live.hub import Hub, LiveRun
+from visuals.live.hub import Hub
+from visuals.live.live_run import LiveRun
 from visuals.live.route import ACKNOWLEDGE_TIMEOUT_S, FRAME_INTERVAL_S, REFUSED, may_watch
 
 MAX_REQUEST_CHARACTERS = 500

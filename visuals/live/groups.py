@@ -15,7 +15,8 @@ from inference.errors import InputError, PromptError, TokenByTokenError
 from inference.messages import Action
 from inference.orders import RunOrder, check_order
 from inference.records import RunState
-from visuals.live.hub import Hub, LiveRun, app_hub
+from visuals.live.hub import Hub, app_hub
+from visuals.live.live_run import LiveRun
 
 MAX_RUNS = 160
 PATIENCE = 4  # grace times: a hidden tab's timers sleep up to a minute between two runs
@@ -158,13 +159,7 @@ class Groups:
 
 def _refused(order: RunOrder, sentence: str) -> LiveRun:
     """Return a run that the hub did not take: it failed, and those after it go on."""
-    return LiveRun(
-        run_id=secrets.token_urlsafe(6),
-        token=secrets.token_urlsafe(16),
-        order=order,
-        state=RunState.FAILED,
-        message=sentence,
-    )
+    return LiveRun(order=order, state=RunState.FAILED, message=sentence)
 
 
 @cache

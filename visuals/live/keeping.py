@@ -14,7 +14,8 @@ from inference.errors import InputError
 from inference.journals import Journal
 from inference.records import RunTrace
 from inference.store import RunStore
-from visuals.live.hub import Hub, LiveRun, app_hub
+from visuals.live.hub import Hub, app_hub
+from visuals.live.live_run import LiveRun
 
 log = logging.getLogger(__name__)
 

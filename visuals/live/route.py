@@ -22,7 +22,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from inference.records import TelemetrySample
 from visuals.live.frames import frame
-from visuals.live.hub import Hub, LiveRun
+from visuals.live.hub import Hub
+from visuals.live.live_run import LiveRun
 from visuals.live.vega import bundle
 
 FRAME_INTERVAL_S = 0.1

@@ -22,7 +22,8 @@ from visuals.device import (
     launch_sentence,
     launches,
 )
-from visuals.live.hub import Hub, LiveRun
+from visuals.live.hub import Hub
+from visuals.live.live_run import LiveRun
 from visuals.utilization import missing
 
 POLL_S = 1.0

@@ -23,7 +23,8 @@ from inference.messages import (
 from inference.records import CacheKind, DecodeMode, LoadStage, RunState, TokenizerFiles
 from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info, step
 from tests.doubles import ScriptedEngine
-from visuals.live.hub import Hub, LiveRun
+from visuals.live.hub import Hub
+from visuals.live.live_run import LiveRun
 
 GRACE_S = 30.0
 

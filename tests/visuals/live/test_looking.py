@@ -12,7 +12,7 @@ from inference.records import AttentionChoice, AttentionMap, RunState
 from tests.builders import DEFAULT_LOAD, model_ready, order, run_info
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live import looking
-from visuals.live.hub import LiveRun
+from visuals.live.live_run import LiveRun
 
 FIRST = AttentionChoice(layer=1)
 

@@ -11,7 +11,7 @@ from inference.messages import Action
 from inference.records import RunState, RunTrace
 from tests.visuals.live.test_hub import HubUnderTest
 from tests.visuals.traces import trace_of
-from visuals.live.hub import LiveRun
+from visuals.live.live_run import LiveRun
 
 TRACE = trace_of([b"a"], [b"b", b"c", b"d", b"e"], lap_s=0.5)  # a step each half second
 

@@ -1,0 +1,96 @@
+"""One run of the registry: what was asked, what came of it so far, and who watches.
+
+Its fields change under the hub's lock only, so pages go through the hub. No torch.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, field
+
+from inference.messages import Control, RunStarted, Sampled, StateChanged, Stepped
+from inference.orders import RunOrder
+from inference.recording import Recording
+from inference.records import Request, RunState, RunTrace, Unavailable
+from inference.text import TextCodec
+from visuals.live.replaying import Replay
+
+
+def new_token() -> str:
+    """Return a secret that the live route asks for."""
+    return secrets.token_urlsafe(16)
+
+
+def new_id() -> str:
+    """Return an id that no other run has."""
+    return secrets.token_urlsafe(6)
+
+
+@dataclass(slots=True, kw_only=True)
+class LiveRun:
+    """One run in the registry.
+
+    Attributes:
+        token: Secret that the live route asks for.
+        recorded: The finished trace of a run that was opened from a file; None for a run made here.
+        early_controls: Steps, pauses and paces asked for before the engine took the run up.
+        replay: How far a recorded run that plays again has come; None for all others.
+        patience: How many grace times it may go unwatched.
+        is_kept: False for a run that is no use on disk, such as a warm-up.
+        steps_per_s: The pace asked for last; None for as fast as it goes.
+        notice: What the viewer must know while the run goes on; empty when all is well.
+        split_every: One in so many steps is timed in parts; None when none is.
+    """
+
+    run_id: str = field(default_factory=new_id)
+    token: str = field(default_factory=new_token)
+    order: RunOrder | None
+    state: RunState
+    message: str = ""
+    requests: tuple[Request, ...] = ()
+    recording: Recording | None = None
+    recorded: RunTrace | None = None
+    unavailable: tuple[Unavailable, ...] = ()
+    viewers: int = 0
+    last_seen_s: float = 0.0
+    is_abandoned: bool = False
+    early_controls: list[Control] = field(default_factory=list)
+    replay: Replay | None = None
+    patience: int = 1
+    is_kept: bool = True
+    steps_per_s: float | None = None
+    notice: str = ""
+    split_every: int | None = None
+
+    def snapshot(self) -> RunTrace | None:
+        """Return the run so far; None before the engine took it up."""
+        if self.recorded is not None:
+            return self.recorded
+        if self.replay is not None:
+            shown = self.replay.snapshot()
+            self.state, self.message = self.replay.state, shown.message
+            return shown
+        if self.recording is None:
+            return None
+        return self.recording.snapshot(self.state, self.message, self.unavailable)
+
+    def advance(self) -> None:
+        """Let a run that plays again come as far as it should be by now."""
+        if self.replay is not None:
+            self.replay.advance()
+            self.state = self.replay.state
+
+    def receive(
+        self, reply: RunStarted | StateChanged | Stepped | Sampled, codec: TextCodec
+    ) -> None:
+        """Take what the engine says of the run while it goes."""
+        if isinstance(reply, RunStarted):
+            self.recording = Recording(reply.info, self.requests, codec)
+            if self.state in (RunState.QUEUED, RunState.LOADING):
+                self.state = RunState.RUNNING
+        elif isinstance(reply, StateChanged):
+            self.state = reply.state
+        elif self.recording is not None and isinstance(reply, Stepped):
+            self.recording.add(reply.event)
+        elif self.recording is not None and isinstance(reply, Sampled):
+            self.recording.add_sample(reply.sample)

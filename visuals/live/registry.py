@@ -1,0 +1,97 @@
+"""All runs of the app process by id, those waiting in order, and the one on the engine.
+
+Belongs to the hub, whose lock is held by whoever calls. No torch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from inference.errors import InputError
+from inference.roofline_records import MeasuredCeilings
+from visuals.live.live_run import LiveRun
+
+QUEUE_LIMIT = 32
+KEPT_RUNS = 40
+
+
+class Registry:
+    """Every run that a page can show.
+
+    Attributes:
+        waiting: Runs that the engine has not taken up, the next one first.
+        active: The run on the engine; None while there is none.
+    """
+
+    def __init__(self, now: Callable[[], float], grace_s: float) -> None:
+        self.waiting: deque[LiveRun] = deque()
+        self.active: LiveRun | None = None
+        self._runs: dict[str, LiveRun] = {}
+        self._now = now
+        self._grace_s = grace_s
+
+    def add(self, run: LiveRun) -> LiveRun:
+        """Take a run, forget old ones for it, and return it."""
+        run.last_seen_s = self._now()
+        self._runs[run.run_id] = run
+        self._forget_old()
+        return run
+
+    def queue(self, run: LiveRun) -> LiveRun:
+        """Take a run that is to be made, behind those that wait, and return it.
+
+        Raises:
+            InputError: Too many wait.
+        """
+        if len(self.waiting) >= QUEUE_LIMIT:
+            msg = f"{QUEUE_LIMIT} runs are waiting already; try again when some have finished"
+            raise InputError(msg)
+        self.waiting.append(run)
+        return self.add(run)
+
+    def find(self, run_id: str) -> LiveRun | None:
+        """Return the run with this id, None when there is none."""
+        return self._runs.get(run_id)
+
+    def all(self) -> tuple[LiveRun, ...]:
+        """Return every run, the oldest first."""
+        return tuple(self._runs.values())
+
+    def place(self, run: LiveRun) -> int | None:
+        """Return a run's place in the queue, 1 for the next; None when it does not wait."""
+        return self.waiting.index(run) + 1 if run in self.waiting else None
+
+    def unwatched(self) -> tuple[LiveRun, ...]:
+        """Return the runs made or to be made that nobody has watched for their grace time."""
+        alive = [*self.waiting] + ([self.active] if self.active is not None else [])
+        return tuple(
+            run
+            for run in alive
+            if run.viewers == 0 and self._now() - run.last_seen_s > self.grace_s(run)
+        )
+
+    def grace_s(self, run: LiveRun) -> float:
+        """Return how long a run may go unwatched."""
+        return self._grace_s * run.patience
+
+    def tell_roofs(self, measured: MeasuredCeilings) -> None:
+        """Give the roofs to runs that were made here before they were known."""
+        for run in self._runs.values():
+            recording = run.recording
+            if recording is not None and recording.info.device == measured.device:
+                recording.info = replace(recording.info, ceilings=measured.ceilings)
+
+    def _forget_old(self) -> None:
+        """Drop the oldest finished runs nobody watches beyond the number kept."""
+        spare = [run for run in self._runs.values() if self._is_spare(run)]
+        for run in spare[: max(0, len(self._runs) - KEPT_RUNS)]:
+            del self._runs[run.run_id]
+
+    def _is_spare(self, run: LiveRun) -> bool:
+        """Tell whether nothing is lost with a run; one that plays again is made anew at a press."""
+        is_idle = run.viewers == 0
+        if run.replay is not None:
+            return is_idle and self._now() - run.last_seen_s > self._grace_s
+        return is_idle and run.state.is_final
