@@ -121,10 +121,15 @@ def shared_ceilings(subjects: Sequence[Subject]) -> Ceilings | None:
     return measured[-1] if is_shared and measured else None
 
 
+def styled_spec(chart: Chart) -> dict[str, object]:
+    """Return the Vega-Lite spec with its rows, on white, as wide as its place."""
+    spec = chart.to_dict()
+    return {**spec, "config": {**spec.get("config", {}), **CONFIG}}
+
+
 def chart_spec(chart: Chart) -> dict[str, object]:
     """Return the Vega-Lite spec with its rows, on white, at a width of its own."""
-    spec = chart.to_dict()
-    return {**spec, "width": WIDTH, "config": {**spec.get("config", {}), **CONFIG}}
+    return {**styled_spec(chart), "width": WIDTH}
 
 
 def spec_json(chart: Chart) -> str:

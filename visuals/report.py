@@ -17,7 +17,7 @@ from pathlib import Path
 from inference.comparisons import Subject, SubjectFigures, figures_of, subjects_of
 from inference.records import RunTrace
 from inference.traces import to_json
-from visuals.chart_files import CONFIG, NamedChart, comparison_charts, run_charts
+from visuals.chart_files import NamedChart, comparison_charts, run_charts, styled_spec
 from visuals.compare import EXPLANATION
 from visuals.compare_table import table_html
 from visuals.differences import agreement, differing_parts, marked_html
@@ -72,7 +72,7 @@ def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str
         figures=[figures_of(one) for one in subjects],
         charts=charts,
     )
-    specs = {one.name: _spec(one) for one in charts}
+    specs = {one.name: styled_spec(one.build()) for one in charts}
     body = "\n".join(
         (
             f"<h1>{escape(title)}</h1>",
@@ -175,11 +175,6 @@ def _run_file(parts: _Parts) -> str:
         f'href="data:application/gzip;base64,{data}">Save the run file</a> that this report was '
         "made from: every step, token, byte count and reading. The program opens it.</p>"
     )
-
-
-def _spec(one: NamedChart) -> dict[str, object]:
-    spec = one.build().to_dict()
-    return {**spec, "config": {**spec.get("config", {}), **CONFIG}}
 
 
 def _json(value: object) -> str:

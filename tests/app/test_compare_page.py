@@ -225,7 +225,7 @@ def test_stopping_keeps_what_was_made(page: AppTest, stage: Stage) -> None:
     stage.under_test.step(run, 0, "o")
     page.run()
 
-    page.button(key="stop-comparison").click().run()
+    page.button(key="stop").click().run()
     stage.under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.STOPPED))
     page.run()
 

@@ -14,7 +14,7 @@ from inference.traces import to_json
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live.test_hub import HubUnderTest
-from visuals.live.hub import LiveRun
+from visuals.live.live_run import LiveRun
 from visuals.pages.live import recorded_trace
 
 pytestmark = pytest.mark.app

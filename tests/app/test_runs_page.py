@@ -96,9 +96,9 @@ def test_a_run_plays_again_with_pause_step_and_whole(page: AppTest, stage: Stage
     [replayed] = [one for one in hub.runs() if one.replay is not None]
     assert replayed.state is RunState.RUNNING
 
-    page.button(key="play").click().run()
+    page.button(key="pause").click().run()
     assert replayed.state is RunState.PAUSED
-    page.button(key="replay-step").click().run()
+    page.button(key="step").click().run()
     shown = hub.snapshot(replayed)
     assert shown is not None
     assert len(shown.events) == 1

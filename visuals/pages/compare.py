@@ -6,6 +6,7 @@ A thin script: it never loops or sleeps. The runs belong to the hub, the group g
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import streamlit as st
 
@@ -18,6 +19,7 @@ from visuals.pages.compare_results import show_results
 from visuals.pages.compare_setup import planned_from_widgets, setup
 from visuals.pages.markdown import plain
 from visuals.pages.panels import run_panel
+from visuals.pages.steering import stop_button
 from visuals.units import counted
 
 POLL_S = 1.0
@@ -129,13 +131,9 @@ def _trace(hub: Hub, store: RunStore, key: str) -> RunTrace | None:
 
 def _going(hub: Hub, groups: Groups, group: RunGroup) -> None:
     """Show how far the comparison is, and the run that goes."""
-    st.button(
-        "Stop",
-        key="stop-comparison",
-        icon=":material/stop:",
-        on_click=groups.stop,
-        args=(group,),
-        help="End the run that goes; the runs made until then are compared.",
+    stop_button(
+        partial(groups.stop, group),
+        help_text="End the run that goes; the runs made until then are compared.",
     )
 
     @st.fragment(run_every=POLL_S)

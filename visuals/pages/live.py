@@ -6,21 +6,21 @@ A thin script: it never loops or sleeps. The run belongs to the hub; this page h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import streamlit as st
 
 from inference.errors import TokenByTokenError
 from inference.messages import Action
-from inference.records import RunState, RunTrace
+from inference.records import RunTrace
 from inference.traces import read, read_bytes, to_json
 from visuals.examples import ASSETS
-from visuals.live.frames import frame
-from visuals.live.hub import Hub, LiveRun
-from visuals.live.panel import live_panel
+from visuals.live.hub import Hub
+from visuals.live.live_run import LiveRun
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
-from visuals.pages.panels import mind_parts
+from visuals.pages.panels import run_panel
+from visuals.pages.steering import hold_button, step_button, stop_button
 from visuals.units import date_text
 
 POLL_S = 0.5
@@ -73,7 +73,7 @@ def live_page(hub: Hub) -> None:
         _waiting_engine(hub)
         _recorded(hub)
     else:
-        _panel(hub, run)
+        run_panel(hub, run)
 
 
 def _state() -> LivePageState:
@@ -130,7 +130,6 @@ def _look_at(state: LivePageState, run: LiveRun | None) -> None:
 def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
     """Start, pause or resume, single step, stop, and the pace."""
     is_busy = run is not None and not run.state.is_final
-    is_paused = run is not None and run.state is RunState.PAUSED
     with st.container(horizontal=True, gap="xsmall", key="controls"):
         st.button(
             "Start",
@@ -142,33 +141,23 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             args=(hub, state),
             help="Feed the prompt to the model and follow every step.",
         )
-        st.button(
-            "Resume" if is_paused else "Pause",
-            key="pause",
-            icon=":material/resume:" if is_paused else ":material/pause:",
-            disabled=not is_busy,
-            on_click=_control,
-            args=(hub, run, Action.RESUME if is_paused else Action.PAUSE),
-            shortcut="P",
-            help="Hold the run before its next step; waiting is in no lap.",
+        hold_button(
+            hub,
+            run,
+            go="Resume",
+            help_text="Hold the run before its next step; waiting is in no lap.",
         )
-        st.button(
-            "Step",
-            key="step",
-            icon=":material/skip_next:",
-            on_click=_step,
-            args=(hub, state, run),
-            shortcut="S",
-            help="One press, one forward pass. Without a run it starts one and feeds the prompt.",
+        step_button(
+            hub,
+            run,
+            partial(_submit, hub, state),
+            help_text="One press, one forward pass. Without a run it starts one and feeds the "
+            "prompt.",
         )
-        st.button(
-            "Stop",
-            key="stop",
-            icon=":material/stop:",
-            disabled=not is_busy,
-            on_click=_control,
-            args=(hub, run, Action.STOP),
-            help="End the run; what was recorded is kept.",
+        stop_button(
+            partial(_stop, hub, run),
+            help_text="End the run; what was recorded is kept.",
+            is_off=not is_busy,
         )
         st.selectbox(
             "Pace",
@@ -190,12 +179,6 @@ def _start(hub: Hub, state: LivePageState) -> None:
     _submit(hub, state, is_paused=False)
 
 
-def _step(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
-    if run is None or run.state.is_final:
-        run = _submit(hub, state, is_paused=True)
-    _control(hub, run, Action.STEP)
-
-
 def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | None:
     """Queue what the widgets ask for; None when it cannot be run, and the page says why."""
     try:
@@ -208,42 +191,14 @@ def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | Non
     return run
 
 
-def _control(hub: Hub, run: LiveRun | None, action: Action) -> None:
+def _stop(hub: Hub, run: LiveRun | None) -> None:
     if run is not None:
-        hub.control(run, action)
+        hub.control(run, Action.STOP)
 
 
 def _change_pace(hub: Hub, run: LiveRun | None) -> None:
     if run is not None:
         hub.control(run, Action.PACE, _pace())
-
-
-def _panel(hub: Hub, run: LiveRun) -> None:
-    """Show the panel; where no WebSocket can be had, feed it twice a second instead."""
-    polling = st.session_state.get("polling", False)
-    if not polling:
-        result = live_panel(run.run_id, run.token, key="panel")
-        mind_parts(hub, run, result.part)
-        if result.transport == "poll":
-            st.session_state["polling"] = True
-            st.rerun()
-        return
-    _polled_panel(hub, run)
-
-
-def _polled_panel(hub: Hub, run: LiveRun) -> None:
-    is_final = run.state.is_final
-
-    @st.fragment(run_every=None if is_final else POLL_S)
-    def polled() -> None:
-        hub.touch(run)
-        seen = st.session_state.get("panel", {}).get("cursor", 0)
-        update = frame(hub.snapshot(run), hub.status(run), seen)
-        live_panel(run.run_id, run.token, key="panel", frame=update)
-        if run.state.is_final and not is_final:
-            st.rerun()
-
-    polled()
 
 
 def _waiting_engine(hub: Hub) -> None:
@@ -275,7 +230,7 @@ def _recorded(hub: Hub) -> None:
         "Press **Start** to make your own here."
     )
     run = hub.adopt(trace)
-    live_panel(run.run_id, run.token, key="recorded")
+    run_panel(hub, run, key="recorded")
 
 
 @cache

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from visuals.live.frames import frame
-from visuals.live.hub import LOOKED_AT_SPLIT, Hub, LiveRun
+from visuals.live.hub import LOOKED_AT_SPLIT, Hub
+from visuals.live.live_run import LiveRun
 from visuals.live.panel import live_panel
 
 POLL_S = 0.5
@@ -18,13 +19,13 @@ def run_panel(hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "") ->
         _polled_panel(hub, run, key=key, label=label)
         return
     result = live_panel(run.run_id, run.token, key=key, label=label)
-    mind_parts(hub, run, result.part)
+    _mind_parts(hub, run, result.part)
     if result.transport == "poll":
         st.session_state["polling"] = True
         st.rerun()
 
 
-def mind_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
+def _mind_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
     """Have the parts of some steps timed while the roofline shows them, and only then."""
     wants_parts = shown in PARTS
     if wants_parts or run.split_every == LOOKED_AT_SPLIT:  # what Settings ask for stays as it is
@@ -37,7 +38,8 @@ def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str) -> None:
     @st.fragment(run_every=None if is_final else POLL_S)
     def polled() -> None:
         hub.touch(run)
-        update = frame(hub.snapshot(run), hub.status(run), 0)
+        seen = st.session_state.get(key, {}).get("cursor", 0)
+        update = frame(hub.snapshot(run), hub.status(run), seen)
         live_panel(run.run_id, run.token, key=key, frame=update, label=label)
         if run.state.is_final and not is_final:
             st.rerun()

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from inference.errors import TokenByTokenError
-from inference.messages import Action
-from inference.records import RunState, RunTrace
+from inference.records import RunTrace
 from inference.store import RunStore
 from inference.traces import read
 from visuals.chart_files import run_charts
 from visuals.examples import ASSETS
-from visuals.live.hub import Hub, LiveRun
+from visuals.live.hub import Hub
+from visuals.live.live_run import LiveRun
 from visuals.pages.panels import run_panel
 from visuals.pages.sharing import export_menu
+from visuals.pages.steering import hold_button, step_button
 from visuals.units import date_text
 
 WHOLE = "whole"
@@ -113,32 +115,21 @@ def _play(hub: Hub, state: ReplayState, *, is_paused: bool) -> LiveRun:
 
 def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
     """Draw play or pause, step, from the beginning, the whole run at once, and the speed."""
-    is_over, is_paused = run.state.is_final, run.state is RunState.PAUSED
-    st.button(
-        "Play again" if is_over else "Play" if is_paused else "Pause",
-        key="play",
-        type="primary",
-        icon=":material/pause:" if run.state is RunState.RUNNING else ":material/play_arrow:",
-        on_click=_press_play,
-        args=(hub, state, run),
-        shortcut="P",
-        help="Play at the pace the run had, or hold it. Nothing is computed again.",
+    play = partial(_play, hub, state)
+    hold_button(
+        hub,
+        run,
+        go="Play",
+        help_text="Play at the pace the run had, or hold it. Nothing is computed again.",
+        again=play,
     )
-    st.button(
-        "Step",
-        key="replay-step",
-        icon=":material/skip_next:",
-        on_click=_press_step,
-        args=(hub, state, run),
-        shortcut="S",
-        help="One press shows the next forward pass.",
-    )
+    step_button(hub, run, play, help_text="One press shows the next forward pass.")
     st.button(
         "From the start",
         key="restart",
         icon=":material/replay:",
-        on_click=_restart,
-        args=(hub, state),
+        on_click=play,
+        kwargs={"is_paused": False},
     )
     st.button(
         "Whole run",
@@ -177,24 +168,6 @@ def _name(store: RunStore, state: ReplayState) -> None:
 
 def _speed() -> float:
     return SPEEDS[st.session_state.get("speed", next(iter(SPEEDS)))]
-
-
-def _press_play(hub: Hub, state: ReplayState, run: LiveRun) -> None:
-    if run.state.is_final:
-        _play(hub, state, is_paused=False)
-    else:
-        is_paused = run.state is RunState.PAUSED
-        hub.control(run, Action.RESUME if is_paused else Action.PAUSE)
-
-
-def _press_step(hub: Hub, state: ReplayState, run: LiveRun) -> None:
-    if run.state.is_final:
-        run = _play(hub, state, is_paused=True)
-    hub.control(run, Action.STEP)
-
-
-def _restart(hub: Hub, state: ReplayState) -> None:
-    _play(hub, state, is_paused=False)
 
 
 def _show_whole(hub: Hub, state: ReplayState) -> None:
