@@ -10,10 +10,15 @@ Turn: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A file as it came: its name is shown and never opened."""
+    """A file as it came: its name is shown and never opened.
+
+    Attributes:
+        separator: What parts its prompts if the settings say nothing of it; empty for one prompt.
+    """
 
     name: str
     content: bytes
+    separator: str = ""
 
     @property
     def suffix(self) -> str:

@@ -176,4 +176,4 @@ def _check_type(column: str, kind: Any) -> None:  # noqa: ANN401  pyarrow is not
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:160]
+    return str(error).partition("\n")[0][:160].rstrip(" .")

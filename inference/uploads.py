@@ -101,13 +101,15 @@ def _text_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
     text, note = decoded(file.content)
     if note:
         yield note
-    if not settings.separator:
+    chosen = settings.separator or file.separator
+    if not chosen:
         yield UploadedPrompt(source=file.name, place="whole", text=text.strip("\r\n"))
         return
-    separator = "\n\n" if settings.separator == BLANK_LINE else settings.separator
+    separator = "\n\n" if chosen == BLANK_LINE else chosen
     parts = text.replace("\r\n", "\n").split(separator)
-    if len(parts) == 1:
-        yield f"the separator {separator!r} does not occur, so it is one prompt"
+    if len(parts) == 1 and settings.separator:
+        named = chosen if chosen == BLANK_LINE else f"the separator {chosen.strip()}"
+        yield f"{named} does not occur in it, so it is one prompt"
     for number, part in enumerate(parts, start=1):
         yield UploadedPrompt(source=file.name, place=f"part {number}", text=part.strip())
 

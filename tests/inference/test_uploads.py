@@ -56,7 +56,17 @@ def test_a_separator_parts_a_text_file_into_many() -> None:
 
     assert texts(read("a.txt", "one\r\n---\r\ntwo\n\nlines", by_lines)) == ["one", "two\n\nlines"]
     assert texts(read("a.txt", "one\n\ntwo", by_blanks)) == ["one", "two"]
-    assert "does not occur" in read("a.txt", "one", by_lines).notes[0]
+    assert "the separator --- does not occur" in read("a.txt", "one", by_lines).notes[0]
+
+
+def test_pasted_text_brings_a_separator_that_a_chosen_one_overrules() -> None:
+    pasted = Upload(name="pasted.txt", content=b"one\n\ntwo\n---\nthree", separator=BLANK_LINE)
+
+    by_blanks = read_uploads([pasted], UploadSettings())
+    by_lines = read_uploads([pasted], UploadSettings(separator="\n---\n"))
+
+    assert texts(by_blanks) == ["one", "two\n---\nthree"]
+    assert texts(by_lines) == ["one\n\ntwo", "three"]
 
 
 @pytest.mark.parametrize(

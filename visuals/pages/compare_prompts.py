@@ -30,7 +30,7 @@ from visuals.pages.markdown import plain
 from visuals.planning import MAX_SUBJECTS
 from visuals.units import counted
 
-WHOLE, LINE, OTHER = "one prompt a file", "a line of ---", "other …"
+WHOLE, LINE, OTHER = "nothing: a file is a prompt", "a line of ---", "other …"
 SEPARATORS = (WHOLE, BLANK_LINE, LINE, OTHER)
 FIRST_COLUMN = "prompt, text or messages"
 PREVIEWED = 50
@@ -64,8 +64,14 @@ def prompt_sources(hub: Hub) -> None:
 
 def _reading(files: Sequence[object]) -> None:
     """Draw how text is parted and which column holds the prompts."""
-    st.session_state.setdefault("separator", BLANK_LINE)
-    st.selectbox("Text is parted by", SEPARATORS, key="separator", width=200)
+    st.selectbox(
+        "Text is parted by",
+        SEPARATORS,
+        key="separator",
+        width=230,
+        help="A text or Markdown file is one prompt unless a separator is chosen; pasted text is "
+        "parted at blank lines unless another separator is.",
+    )
     if st.session_state.get("separator") == OTHER:
         st.text_input("Separator", key="other-separator", width=140)
     columns = [name for one in _files() for name in columns_of(one, _settings(has_column=False))]
@@ -85,7 +91,7 @@ def _reading(files: Sequence[object]) -> None:
 def _add_examples() -> None:
     examples = [one.prompt for one in example_prompts() if len(one.prompt) < 400]  # noqa: PLR2004
     st.session_state["pasted"] = "\n\n".join(" ".join(prompt.split()) for prompt in examples[:3])
-    st.session_state["separator"] = BLANK_LINE
+    st.session_state["separator"] = WHOLE
 
 
 def _files() -> list[Upload]:
@@ -96,17 +102,22 @@ def _files() -> list[Upload]:
     ]
     pasted = str(state.get("pasted") or "")
     if pasted.strip():
-        files.append(Upload(name=f"{PASTED}.txt", content=pasted.encode("utf-8", "replace")))
+        content = pasted.encode("utf-8", "replace")
+        files.append(Upload(name=f"{PASTED}.txt", content=content, separator=BLANK_LINE))
     return files
 
 
 def _settings(*, has_column: bool = True) -> UploadSettings:
     state = st.session_state
-    chosen = state.get("separator", BLANK_LINE)
-    separators = {WHOLE: "", LINE: "\n---\n", OTHER: str(state.get("other-separator") or "")}
+    separators = {
+        WHOLE: "",
+        BLANK_LINE: BLANK_LINE,
+        LINE: "\n---\n",
+        OTHER: str(state.get("other-separator") or ""),
+    }
     column = str(state.get("column", FIRST_COLUMN))
     return UploadSettings(
-        separator=separators.get(chosen, BLANK_LINE),
+        separator=separators[state.get("separator", WHOLE)],
         column=column if has_column and column != FIRST_COLUMN else "",
         has_header=bool(state.get("header", True)),
     )
