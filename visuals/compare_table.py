@@ -11,6 +11,7 @@ from html import escape
 from inference.comparisons import Spread, SubjectFigures, difference
 from visuals.units import amount, mebibytes, significant
 
+BATCH_COLUMN = "all rows, tok/s"  # shown where there is a batch
 COLUMNS = (
     "",
     "subject",
@@ -22,12 +23,13 @@ COLUMNS = (
     "ITL p95, ms",
     "TPOT, ms",
     "decode, tok/s",
-    "all rows, tok/s",
+    BATCH_COLUMN,
     "decode against the first",
     "K/V at the end",
     "ended",
 )
 NUMBER_COLUMNS = range(2, 11)
+WORD_COLUMNS = (1, 11)
 FINISHES = {
     "eos": "end of text",
     "length": "length",
@@ -47,8 +49,12 @@ def table_rows(figures: Sequence[SubjectFigures]) -> list[tuple[str, ...]]:
 
 def table_html(figures: Sequence[SubjectFigures]) -> str:
     """Return the table as HTML in which nothing of the prompts is markup."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in COLUMNS)
-    body = "".join(f"<tr>{_row_html(cells)}</tr>" for cells in table_rows(figures))
+    rows = table_rows(figures)
+    places = [
+        place for place, name in enumerate(COLUMNS) if name != BATCH_COLUMN or _has_batch(figures)
+    ]
+    head = "".join(f'<th scope="col">{escape(COLUMNS[place])}</th>' for place in places)
+    body = "".join(f"<tr>{_row_html(cells, places)}</tr>" for cells in rows)
     return (
         '<div class="scroll"><table class="figures"><caption>Figures side by side</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -101,11 +107,17 @@ def _cells(one: SubjectFigures, first: SubjectFigures) -> tuple[str, ...]:
     )
 
 
-def _row_html(cells: Sequence[str]) -> str:
-    first, *others = cells
-    html = f'<th scope="row">{escape(first)}</th>'
-    for place, cell in enumerate(others, start=1):
+def _has_batch(figures: Sequence[SubjectFigures]) -> bool:
+    return any(one.batch_tokens_per_s.count for one in figures)
+
+
+def _row_html(cells: Sequence[str], places: Sequence[int]) -> str:
+    """Return a row's cells at these places."""
+    html = f'<th scope="row">{escape(cells[0])}</th>'
+    for place in places[1:]:
+        cell = cells[place]
         kind = ' class="number"' if place in NUMBER_COLUMNS else ""
+        kind = kind or (' class="words"' if place in WORD_COLUMNS else "")
         value, bracket, spread = cell.partition(" (")
         is_parted = place in NUMBER_COLUMNS and bool(bracket)
         text = f"{escape(value)} <small>({escape(spread)}</small>" if is_parted else escape(cell)

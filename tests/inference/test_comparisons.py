@@ -16,7 +16,7 @@ from inference.comparisons import (
 )
 from inference.records import Finish, RunTrace
 from tests.builders import KV_BYTES_PER_TOKEN, run_info
-from tests.visuals.traces import trace_of
+from tests.visuals.traces import batch_of, trace_of
 
 
 def run(prompt: str, lap_s: float = 0.1, *, run_id: str = "r", tokens: int = 4) -> RunTrace:
@@ -44,17 +44,6 @@ def test_a_subject_is_named_by_what_sets_it_apart() -> None:
         "dtype float32",
         "dtype bfloat16",
     ]
-
-
-def batch_of(trace: RunTrace, rows: int) -> RunTrace:
-    """Return the run with so many copies of its one request in every step."""
-    ids = [f"r{row}" for row in range(rows)]
-    requests = tuple(replace(trace.requests[0], request_id=one) for one in ids)
-    events = tuple(
-        replace(event, rows=tuple(replace(event.rows[0], request_id=one) for one in ids))
-        for event in trace.events
-    )
-    return replace(trace, requests=requests, events=events)
 
 
 def test_copies_of_a_prompt_in_one_batch_are_one_subject_and_its_rate_counts_all_rows() -> None:

@@ -10,7 +10,7 @@ import pytest
 from inference.comparisons import figures_of, spread_of, subjects_of
 from inference.records import Ceilings, MatrixRole, RunTrace, Source, WeightMatrix
 from tests.builders import KV_BYTES_PER_TOKEN, TINY_SHAPE, run_info
-from tests.visuals.traces import trace_of
+from tests.visuals.traces import batch_of, trace_of
 from visuals import compare
 from visuals.chart_files import comparison_charts, png, run_charts, shared_ceilings, spec_json, svg
 from visuals.compare_rows import cache_rows, fit_caption, lap_rows, roofline_rows, ttft_rows
@@ -165,6 +165,16 @@ def test_a_difference_smaller_than_the_spread_is_called_that(
     first: tuple[float, ...], second: tuple[float, ...], words: str
 ) -> None:
     assert verdict(spread_of(first), spread_of(second)) == words
+
+
+def test_the_rate_of_all_rows_is_shown_only_where_there_is_a_batch() -> None:
+    alone, batch = run("ab"), batch_of(run("ab"), 4)
+
+    shown = table_html([figures_of(one) for one in subjects_of([alone, batch])])
+
+    assert "all rows, tok/s" in shown
+    assert '<td class="number">40.0</td>' in shown
+    assert "all rows" not in table_html([figures_of(one) for one in subjects_of([alone])])
 
 
 def test_nothing_of_a_prompt_is_markup_in_the_table() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from inference.records import (
     CacheState,
@@ -108,3 +109,14 @@ def _sample(at_s: float) -> TelemetrySample:
         memory_used_bytes=2**30,
         memory_total_bytes=2**32,
     )
+
+
+def batch_of(trace: RunTrace, rows: int) -> RunTrace:
+    """Return the run with so many copies of its one request in every step."""
+    ids = [f"r{row}" for row in range(rows)]
+    requests = tuple(replace(trace.requests[0], request_id=one) for one in ids)
+    events = tuple(
+        replace(event, rows=tuple(replace(event.rows[0], request_id=one) for one in ids))
+        for event in trace.events
+    )
+    return replace(trace, requests=requests, events=events)

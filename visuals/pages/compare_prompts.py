@@ -13,6 +13,7 @@ from inference.errors import TokenByTokenError
 from inference.text import TextCodec
 from inference.uploads import (
     BLANK_LINE,
+    MAX_BYTES,
     MAX_PROMPTS,
     PASTED,
     SUFFIXES,
@@ -41,7 +42,7 @@ def prompt_sources(hub: Hub) -> None:
     """Draw where the prompts come from, what was left out and why, and which are chosen."""
     left, right = st.columns(2)
     files = left.file_uploader(
-        "Prompt files",
+        f"Prompt files, {MAX_BYTES >> 20} MB each at most",
         type=list(SUFFIXES),
         accept_multiple_files=True,
         key="prompt-files",

@@ -23,7 +23,7 @@ table.figures th, table.figures td { text-align: left; vertical-align: top; padd
   border-bottom: 1px solid rgba(128, 128, 128, 0.35); }
 table.figures td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
 table.figures td small { display: block; opacity: 0.8; }
-table.figures td:nth-child(2), table.figures td:nth-child(12) { min-width: 9rem; }
+table.figures td.words { min-width: 8.5rem; }
 .footnote { opacity: 0.8; font-size: 0.88rem; margin: 0.3rem 0; }
 .texts { display: grid; gap: 0.9rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }

@@ -128,8 +128,8 @@ def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
         "From the start",
         key="restart",
         icon=":material/replay:",
-        on_click=play,
-        kwargs={"is_paused": False},
+        on_click=_restart,
+        args=(hub, state),
     )
     st.button(
         "Whole run",
@@ -168,6 +168,10 @@ def _name(store: RunStore, state: ReplayState) -> None:
 
 def _speed() -> float:
     return SPEEDS[st.session_state.get("speed", next(iter(SPEEDS)))]
+
+
+def _restart(hub: Hub, state: ReplayState) -> None:
+    _play(hub, state, is_paused=False)
 
 
 def _show_whole(hub: Hub, state: ReplayState) -> None:

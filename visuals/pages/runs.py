@@ -171,6 +171,8 @@ def _facts(entry: RunEntry) -> str:
     when = f"{date_text(entry.started_at)}, {entry.started_at:%H:%M} UTC"
     tokens = f"{entry.prompt_tokens:,} + {counted(entry.output_tokens, 'token')}"
     ended = STATES.get(entry.state, entry.state.value)
+    if entry.state is RunState.FAILED and entry.message:
+        ended += f": {entry.message}"
     facts = (when, entry.model_id, entry.dtype, entry.device_name, f"{rows}{tokens}", ended)
     return plain(" \u00b7 ".join(facts))
 
