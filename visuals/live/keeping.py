@@ -20,6 +20,8 @@ from visuals.live.live_run import LiveRun
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0  # what a crash may cost
+RETRIED_ROUNDS = 10  # a run that found no room when it ended is tried again in one round of so many
+TRIED_AGAIN = "It is tried again until there is room; the run stays in memory until then."
 
 
 class Keeper:
@@ -35,6 +37,7 @@ class Keeper:
         self._store = store
         self._journals: dict[str, Journal] = {}
         self._settled: set[str] = set()
+        self._without_room: set[str] = set()  # ended, and not written yet
         self._wake = threading.Event()
         self._lock = threading.Lock()  # of the writes; never taken under the hub's
         hub.on_end.append(self._ended)
@@ -45,21 +48,28 @@ class Keeper:
         try:
             self._store.recover()
         except InputError as error:
-            self._complain(error)
+            self._complain(str(error))
+        rounds = 0
         while not stop.is_set():
             self._wake.wait(INTERVAL_S)
             self._wake.clear()
-            self.keep_once()
+            rounds += 1
+            self.keep_once(is_retried=rounds % RETRIED_ROUNDS == 0)
         self.keep_once()
         for journal in self._journals.values():
             journal.release()
 
-    def keep_once(self) -> None:
-        """Write what the runs have gained, and the files of those that have ended."""
+    def keep_once(self, *, is_retried: bool = True) -> None:
+        """Write what the runs have gained, and the files of those that have ended.
+
+        Args:
+            is_retried: Try those again too that ended without room for them.
+        """
         with self._lock:
+            passed_over = self._settled | (set() if is_retried else self._without_room)
             for run in self._hub.runs():
                 is_ours = run.recorded is None and run.replay is None and run.is_kept
-                if is_ours and run.run_id not in self._settled:
+                if is_ours and run.run_id not in passed_over:
                     self._keep_run(run)
 
     def _keep_run(self, run: LiveRun) -> None:
@@ -68,12 +78,17 @@ class Keeper:
         try:
             if trace is not None and trace.events:
                 self._write(run.run_id, trace, is_final=is_final)
-            run.notice = ""
         except InputError as error:
-            self._complain(error)
-            run.notice = str(error)
+            sentence = f"{error}. {TRIED_AGAIN}" if is_final else str(error)
+            self._complain(sentence)
+            run.notice = sentence
+            if is_final:
+                self._without_room.add(run.run_id)
+            return
+        run.notice = ""
         if is_final:
             self._settled.add(run.run_id)
+            self._without_room.discard(run.run_id)
 
     def _write(self, run_id: str, trace: RunTrace, *, is_final: bool) -> None:
         if not is_final:
@@ -87,10 +102,10 @@ class Keeper:
                 journal.remove()
         self.problem = ""
 
-    def _complain(self, error: InputError) -> None:
-        if self.problem != str(error):
-            log.warning("%s", error)
-        self.problem = str(error)
+    def _complain(self, sentence: str) -> None:
+        if self.problem != sentence:
+            log.warning("%s", sentence)
+        self.problem = sentence
 
     def _recall(self, run_id: str) -> RunTrace | None:
         try:

@@ -77,6 +77,27 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on(
     assert len(RunStore(tmp_path).open(run.run_id).events) == 2
 
 
+def test_a_run_that_ended_without_room_is_kept_once_there_is_some(
+    under_test: HubUnderTest, tmp_path: Path
+) -> None:
+    """The run was given up at its end, so making room afterwards did not bring it back."""
+    (tmp_path / "runs").write_text("a file where the folder should be")
+    keeper = Keeper(under_test.hub, RunStore(tmp_path))
+    run = under_test.begin("hi")
+    under_test.step(run, 0, "o")
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    keeper.keep_once()
+    assert "tried again" in under_test.hub.status(run).message
+
+    (tmp_path / "runs").unlink()
+    keeper.keep_once(is_retried=False)
+    assert RunStore(tmp_path).entries() == ()
+    keeper.keep_once()
+
+    assert keeper.problem == under_test.hub.status(run).message == ""
+    assert RunStore(tmp_path).open(run.run_id) == under_test.hub.snapshot(run)
+
+
 def test_replays_opened_files_and_runs_without_a_step_are_not_kept(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
