@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import vl_convert
 
 from inference.comparisons import Subject
-from inference.records import Ceilings, RunTrace
-from visuals import compare, compare_rows, kv_cache, latency, utilization
+from inference.records import Ceilings, Part, RunTrace
+from visuals import (
+    compare,
+    compare_rows,
+    kv_cache,
+    latency,
+    next_token,
+    roofline,
+    roofline_rows,
+    slots,
+    utilization,
+)
 from visuals.theme import Chart
 
-WIDTH = 900
+WIDTH, HEIGHT = 900, 420  # of a picture
+RUN_HEIGHT = 260  # of one run's charts in a report
 PNG_SCALE = 2.0
 CONFIG: dict[str, object] = {
     "background": "white",
@@ -42,45 +53,80 @@ class NamedChart:
 
 
 def run_charts(trace: RunTrace) -> tuple[NamedChart, ...]:
-    """Return the charts of one run."""
-    charts = [
-        NamedChart(
-            name="prefill-laps",
-            title="Prefill, lap by lap",
-            build=partial(latency.prefill_laps, trace),
+    """Return the charts of one run: those of its panel that have something to show."""
+    return (
+        _of(trace, "prefill-laps", "Prefill, lap by lap", latency.prefill_laps),
+        _of(
+            trace,
+            "decode-laps",
+            "Decode, step by step",
+            latency.decode_laps,
+            latency.caption(trace.events),
         ),
-        NamedChart(
-            name="decode-laps",
-            title="Decode, step by step",
-            build=partial(latency.decode_laps, trace),
-            caption=latency.caption(trace.events),
+        *_rooflines(trace),
+        _of(
+            trace,
+            "cache-growth",
+            "K/V cache",
+            kv_cache.cache_growth,
+            kv_cache.caption(trace.events, trace.info.shape),
         ),
-        NamedChart(
-            name="cache-growth",
-            title="K/V cache",
-            build=partial(kv_cache.cache_growth, trace),
-            caption=kv_cache.caption(trace.events, trace.info.shape),
-        ),
-        NamedChart(
-            name="tokens-per-layer",
-            title="Tokens stored in each layer",
-            build=partial(kv_cache.tokens_per_layer, trace),
-        ),
-    ]
+        _of(trace, "cache-layers", "K/V cache by layer", kv_cache.cache_layers),
+        _of(trace, "tokens-per-layer", "Tokens stored in each layer", kv_cache.tokens_per_layer),
+        *_choices(trace),
+        *_machine(trace),
+    )
+
+
+def _of(
+    trace: RunTrace, name: str, title: str, chart: Callable[[RunTrace], Chart], caption: str = ""
+) -> NamedChart:
+    """Return a chart of a run, higher than in its panel."""
+    return NamedChart(
+        name=name,
+        title=title,
+        build=lambda: chart(trace).properties(height=RUN_HEIGHT),
+        caption=caption,
+    )
+
+
+def _rooflines(trace: RunTrace) -> Iterator[NamedChart]:
+    """Yield the rooflines of whole steps, and of their parts where some were timed apart."""
+    drawn = (
+        (Part.STEP, "Roofline of whole steps", roofline.roofline_step),
+        (Part.LINEAR, "Roofline of linear operations", roofline.roofline_linear),
+        (Part.ATTENTION, "Roofline of attention", roofline.roofline_attention),
+    )
+    for part, title, chart in drawn:
+        if roofline_rows.point_rows(trace.events, trace.info, part):
+            caption = roofline_rows.caption(trace.events, trace.info, part)
+            yield _of(trace, f"roofline-{part.value}", title, chart, caption)
+
+
+def _choices(trace: RunTrace) -> Iterator[NamedChart]:
+    """Yield how sure the model was, and of several requests the slots they had."""
+    first = trace.requests[0].request_id
+    if next_token.entropy_rows(trace.events, first):
+        of_first = " of the first request" if len(trace.requests) > 1 else ""
+        title = f"Entropy of the next token{of_first}"
+        yield _of(trace, "entropy", title, next_token.entropy_by_step)
+    if len(trace.requests) > 1:
+        yield _of(trace, "slots", "Slots", slots.slot_timeline, slots.EXPLANATION["how"])
+
+
+def _machine(trace: RunTrace) -> Iterator[NamedChart]:
+    """Yield how busy the machine was, as far as it said."""
     if trace.telemetry:
-        busy = partial(utilization.utilization, trace)
-        charts.append(NamedChart(name="utilisation", title="Utilisation", build=busy))
+        yield _of(trace, "utilisation", "Utilisation", utilization.utilization)
     if any(sample.power_w is not None for sample in trace.telemetry):
-        watts = partial(utilization.power, trace)
-        charts.append(NamedChart(name="power", title="Power", build=watts))
-    return tuple(charts)
+        yield _of(trace, "power", "Power", utilization.power)
 
 
 def comparison_charts(subjects: Sequence[Subject]) -> tuple[NamedChart, ...]:
     """Return the charts of runs side by side."""
     ceilings = shared_ceilings(subjects)
     is_counted = any(compare_rows.roofline_rows(one) for one in subjects)
-    roofline = NamedChart(
+    points = NamedChart(
         name="roofline-points",
         title="Roofline",
         build=partial(compare.roofline_points, subjects, ceilings),
@@ -109,7 +155,7 @@ def comparison_charts(subjects: Sequence[Subject]) -> tuple[NamedChart, ...]:
             build=partial(compare.kv_growth, subjects),
             caption="Measured on the cache's own tensors; of a batch, all rows together.",
         ),
-        *((roofline,) if is_counted else ()),
+        *((points,) if is_counted else ()),
     )
 
 
@@ -128,8 +174,8 @@ def styled_spec(chart: Chart) -> dict[str, object]:
 
 
 def chart_spec(chart: Chart) -> dict[str, object]:
-    """Return the Vega-Lite spec with its rows, on white, at a width of its own."""
-    return {**styled_spec(chart), "width": WIDTH}
+    """Return the Vega-Lite spec with its rows, on white, at a size of its own."""
+    return {**styled_spec(chart), "width": WIDTH, "height": HEIGHT}
 
 
 def spec_json(chart: Chart) -> str:

@@ -107,6 +107,9 @@ def test_a_run_plays_again_with_pause_step_and_whole(page: AppTest, stage: Stage
 
     assert not page.exception
     assert hub.snapshot(hub.runs()[-1]) == run("one", b"why is it so")
+    assert page.query_params["view"] in ("whole", ["whole"])
+    page.button(key="pause").click().run()
+    assert "view" not in page.query_params
     assert under_test.engine.commands == []
 
 

@@ -133,6 +133,16 @@ def test_axes_name_their_unit() -> None:
         assert f'"title": "{title}"' in spec
 
 
+def test_a_run_is_taken_away_with_every_chart_that_has_something_to_show() -> None:
+    plain = [one.name for one in run_charts(run("ab"))]
+    whole = [one.name for one in run_charts(batch_of(counted(run("ab"), ROOFS), 2))]
+
+    assert "roofline-step" not in plain
+    assert {"roofline-step", "slots"} <= set(whole)
+    assert "roofline-linear" not in whole  # no step was timed in parts
+    assert len(set(whole)) == len(whole)
+
+
 def test_a_chart_can_be_taken_away_as_picture_and_spec() -> None:
     chart = run_charts(run("ab"))[0].build()
 

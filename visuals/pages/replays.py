@@ -82,7 +82,7 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
     info = state.trace.info
     st.caption(
         f"Recorded on {info.device.name} in {info.device.dtype}, {date_text(info.started_at)}. "
-        "The address of this page opens the same run for others on this server."
+        "The address of this page opens the same view for others on this server."
     )
     run_panel(hub, run, label="recorded run")
 
@@ -108,6 +108,7 @@ def _state(hub: Hub, store: RunStore, key: str) -> ReplayState:
 
 
 def _play(hub: Hub, state: ReplayState, *, is_paused: bool) -> LiveRun:
+    st.query_params.pop("view", None)
     run = hub.replay(state.trace, speed=_speed(), is_paused=is_paused)
     state.run_id = run.run_id
     return run
@@ -175,6 +176,7 @@ def _restart(hub: Hub, state: ReplayState) -> None:
 
 
 def _show_whole(hub: Hub, state: ReplayState) -> None:
+    st.query_params["view"] = WHOLE  # for whoever opens the address
     state.run_id = hub.adopt(state.trace).run_id
 
 
