@@ -265,9 +265,15 @@ def _title(key: tuple[tuple[str, str], ...], keys: Sequence[tuple[tuple[str, str
         is_shared = len({other[place] for other in keys}) == 1
         if name == "prompt ids" or (is_shared and not (name == "prompt" and len(keys) == 1)):
             continue
-        is_plain = name in {"prompt", "next token", "run"}
-        parts.append(_head(value if is_plain else f"{name} {value}"))
+        is_plain = name in {"prompt", "next token", "run", "kernels"}
+        shown = _brief(value) if name == "kernels" else value
+        parts.append(_head(shown if is_plain else f"{name} {shown}"))
     return ", ".join(parts) or _head(key[0][1])
+
+
+def _brief(kernels: str) -> str:
+    """Return what was installed, or why nothing was, without where and how."""
+    return kernels.partition(": ")[2].partition(", ")[0] or kernels
 
 
 def _head(text: str) -> str:

@@ -46,6 +46,21 @@ def test_a_subject_is_named_by_what_sets_it_apart() -> None:
     ]
 
 
+def test_kernels_are_named_in_few_words() -> None:
+    own = "own kernels for steps of 1 to 16 rows: 30 fused layers, 256-bit vectors, 2 threads"
+    plain = "the library's own: kernels are switched off"
+    traces = [run("ab"), run("ab")]
+    traces = [
+        replace(trace, info=replace(trace.info, kernels=text))
+        for trace, text in zip(traces, (own, plain), strict=True)
+    ]
+
+    assert [one.title for one in subjects_of(traces)] == [
+        "30 fused layers",
+        "kernels are switched off",
+    ]
+
+
 def test_copies_of_a_prompt_in_one_batch_are_one_subject_and_its_rate_counts_all_rows() -> None:
     alone, batch = subjects_of([run("ab", 0.1), batch_of(run("ab", 0.2), 4)])
 
