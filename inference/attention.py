@@ -22,13 +22,11 @@ from transformers import PreTrainedModel
 from inference.attention_calls import KernelCall, Seen, SeenWeights
 from inference.attention_cells import Span, attention_map
 from inference.errors import InputError
+from inference.finite_masks import SOFTMAXES
 from inference.records import AttentionChoice, AttentionMap
 
 KERNEL = nn.functional.scaled_dot_product_attention
 KERNEL_ARGUMENTS = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale")
-SOFTMAXES: frozenset[Callable[..., Any]] = frozenset(
-    {nn.functional.softmax, torch.softmax, Tensor.softmax}
-)
 PRODUCTS: frozenset[Callable[..., Any]] = frozenset(
     {torch.matmul, torch.bmm, Tensor.matmul, Tensor.bmm, Tensor.__matmul__}
 )

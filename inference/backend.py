@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -26,6 +27,7 @@ from inference.family_limits import (
     layer_kinds,
     padding_obstacle,
 )
+from inference.finite_masks import FiniteMasks
 from inference.records import (
     AttentionChoice,
     AttentionMap,
@@ -264,7 +266,10 @@ class TorchBackend:
             self.decode = ready.bucket.mode
             return ready.step(fed, arguments)
         self.decode = DecodeMode.EAGER
-        return self._model(input_ids=fed, **arguments).logits[:, -1, :]
+        is_padded = self._attended is not None
+        is_wide = self._model.dtype == torch.float64
+        with FiniteMasks() if is_padded and is_wide else nullcontext():
+            return self._model(input_ids=fed, **arguments).logits[:, -1, :]
 
     def _is_repeatable(self, fed: torch.Tensor, ready: PreparedStep) -> bool:
         """Tell whether this is a decode step on the prepared cache that nobody looks into."""

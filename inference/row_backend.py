@@ -29,10 +29,6 @@ from inference.caches import build_cache, cache_state
 from inference.errors import BackendError, InputError
 from inference.records import AttentionMap, CacheKind, CacheState
 
-# Its attention is formed in float32, where a mask made for float64 overflows: a query without any
-# key then gives NaN. Padded on the right every query has one.
-FLOAT32_SOFTMAX = frozenset({"bloom"})
-
 
 class Lane(StrEnum):
     """Which of the two caches a forward goes to."""
@@ -143,12 +139,7 @@ class TorchRowBackend(TorchBackend):
             BackendError, OutOfMemoryError: As the base class.
         """
         self._was_right = False
-        is_padded = lengths is not None and min(lengths) < len(ids[0])
-        if lengths is None or not is_padded or self._columns or self._can_pad_left():
-            return super().forward(ids, lengths)
-        rows = zip(ids, lengths, strict=True)
-        turned = [[*row[len(row) - length :], *row[: len(row) - length]] for row, length in rows]
-        return self.forward_right_padded(turned, lengths)
+        return super().forward(ids, lengths)
 
     @torch.inference_mode()
     def forward_right_padded(
@@ -222,11 +213,6 @@ class TorchRowBackend(TorchBackend):
             return seen
         reason = "prompts padded on the right are moved after their step; pad on the left to look"
         return AttentionMap(choice=seen.choice, step_index=seen.step_index, reason=reason)
-
-    def _can_pad_left(self) -> bool:
-        """Tell whether a query without any key, which padding on the left is, gives a number."""
-        is_wide = self._model.dtype == torch.float64
-        return not (is_wide and self._model.config.model_type in FLOAT32_SOFTMAX)
 
     def _arguments(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> dict[str, Any]:
         """Return the forward's keyword arguments; right-padded rows end in different columns."""

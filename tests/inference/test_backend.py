@@ -41,9 +41,6 @@ TOLERANCES = {
     "mamba2": 1e-5,
     "qwen3_next": 1e-4,
 }
-# Their attention is formed in float32, where a query without any allowed key gives NaN when the
-# mask was made for float64; padding is such a query.
-NOT_PADDED_IN_FLOAT64 = ("bloom", "gemma2")
 
 every_family = pytest.mark.parametrize("family", FAMILIES)
 pytestmark = pytest.mark.golden
@@ -177,21 +174,42 @@ def test_cached_decode_gives_the_log_probabilities_of_a_full_recompute(family: s
 
 @every_family
 def test_rows_of_unequal_length_give_what_they_give_alone(family: str) -> None:
-    dtype = torch.float32 if family in NOT_PADDED_IN_FLOAT64 else torch.float64
-    model = tiny_model(family, dtype)
+    check_batch(tiny_model(family), TOLERANCES.get(family, 1e-12))
+
+
+@pytest.mark.parametrize("family", ["llama", "gemma3", "gpt2", "phi3", "granite"])
+def test_rows_of_unequal_length_give_what_they_give_alone_in_eager_attention(family: str) -> None:
+    """The library's eager attention does its softmax in float32, with a mask made for float64."""
+    model = fresh_model(tiny_model(family).config, torch.float64, "eager")
+
+    check_batch(model, 1e-6)
+
+
+@pytest.mark.parametrize("cache", [CacheKind.DYNAMIC, CacheKind.STATIC])
+def test_a_prompt_shorter_than_its_padding_can_be_fed_in_chunks(cache: CacheKind) -> None:
+    """The short row's first chunks are padding only: queries without any key."""
+    options = GenerationOptions(chunk_tokens=3, cache=cache)
+
+    check_batch(tiny_model("gemma2"), TOLERANCES["gemma2"], options)
+
+
+def check_batch(
+    model: PreTrainedModel, tolerance: float, options: GenerationOptions = PLAIN
+) -> None:
+    """Compare a batch of three prompts, padded on the left, with each of them alone."""
     prompts = (PROMPT, PROMPT[:4], PROMPT[3:10])
     batch = [
         request(ids, new_tokens=new, request_id=f"r{slot}")
         for slot, (ids, new) in enumerate(zip(prompts, (6, 8, 3), strict=True))
     ]
 
-    events = run(model, *batch)
+    events = run(model, *batch, options=options)
 
     for one in batch:
         alone = run(model, one)
         assert tokens(events, one.request_id) == tokens(alone, one.request_id)
         assert logprobs(events, one.request_id) == pytest.approx(
-            logprobs(alone, one.request_id), rel=TOLERANCES.get(family, 1e-12), abs=1e-12
+            logprobs(alone, one.request_id), rel=tolerance, abs=1e-12
         )
 
 

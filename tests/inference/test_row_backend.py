@@ -12,8 +12,9 @@ from inference.errors import InputError
 from inference.row_backend import Lane, TorchRowBackend
 from tests.families import WINDOW, tiny_model
 
-# Learned positions, RoPE, ALiBi, a sliding window in every layer, in some, and chunked attention.
-FAMILIES = ["gpt2", "llama", "bloom", "falcon_alibi", "mistral", "gemma3", "llama4"]
+# Learned positions, RoPE, ALiBi, a sliding window in every layer, in some, with soft-capping, and
+# chunked attention.
+FAMILIES = ["gpt2", "llama", "bloom", "falcon_alibi", "mistral", "gemma2", "gemma3", "llama4"]
 PROMPTS = ((5, 9, 60, 77, 31, 20, 8, 44, 3), (12, 7), (33, 2, 90, 15, 6), (8, 8, 51))
 NEW = 10
 
