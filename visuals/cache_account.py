@@ -156,7 +156,7 @@ def _total_formula(event: StepEvent, info: RunInfo, total: int | None) -> str:
     tokens = sum(row.context_tokens for row in event.rows)
     heads, size, width = shape.num_key_value_heads, shape.head_dim, shape.kv_dtype_bytes
     layers = shape.num_hidden_layers
-    if total is None or total != 2 * layers * heads * size * width * tokens:
+    if not total or total != 2 * layers * heads * size * width * tokens:
         return _bytes(total)
     parts = ("2", counted(layers, "layer"), counted(heads, "K/V head"), f"{size}", f"{width} B")
     return f"{TIMES.join((*parts, counted(tokens, 'token')))} = {_bytes(total)}"

@@ -161,9 +161,15 @@ def caption(events: Sequence[StepEvent], shape: ModelShape) -> str:
     cache = events[-1].cache
     used = amount(mebibytes(cache.used_bytes), "MiB")
     rows = sum(row.query_tokens for row in events[-1].rows)
+    storing = sum(kind is not LayerType.RECURRENT for kind in shape.layer_types)
+    if shape.layer_types and not storing:
+        states = amount(mebibytes(cache.state_bytes), "MiB")
+        return f"No keys and values: states of {states}, the same after every step."
     expected = counted_bytes(events[-1], shape)
     if expected is None:
-        return f"{counted(rows, 'row')} stored in each layer; {used} used."
+        is_each = storing == len(shape.layer_types)
+        where = "in each layer" if is_each else f"in {storing} of {len(shape.layer_types)} layers"
+        return f"{counted(rows, 'row')} stored {where}; {used} used."
     agreement = "as counted" if expected == cache.used_bytes else f"{expected:,} bytes counted"
     per_token = f"{shape.kv_bytes_per_token:,}"
     return f"+{counted(rows, 'token')} of {per_token} bytes; {used} used, {agreement}."
@@ -213,7 +219,7 @@ def _step_axis(field: str) -> alt.X:
 def _mib_axis(field: str) -> alt.Y:
     """Return the axis of stored MiB."""
     scale = alt.Scale(nice=False, zero=True)
-    return alt.Y(field, title=_MIB, axis=alt.Axis(tickCount=4, format=",~r"), scale=scale)
+    return alt.Y(field, title=_MIB, axis=alt.Axis(tickCount=4, format=",.3~r"), scale=scale)
 
 
 def _ends(name: str) -> alt.Chart:

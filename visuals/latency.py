@@ -162,8 +162,11 @@ def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | N
             alt.Tooltip("kind:N"),
         ],
     )
-    notes = base.transform_filter("datum.note !== null").mark_text(
-        dy=-4, align="left", baseline="bottom", fontSize=13, color=colour
+    # Above the plot, where no neighbour's bar is, and once for steps of one kind in a row.
+    notes = (
+        base.transform_window(before="lag(kind)", sort=[alt.SortField("k")])
+        .transform_filter("datum.note !== null && datum.note !== datum.before")
+        .mark_text(dy=-3, align="left", baseline="bottom", fontSize=13, color=colour)
     )
     # The page's theme gives the style its colour, which must stand out on the bars.
     bounds = alt.Chart(alt.NamedData(f"{name}_bounds")).mark_line(
@@ -173,7 +176,7 @@ def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | N
     chart = alt.layer(
         bars,
         bounds.encode(x=alt.X("x:Q", title=title), y=alt.Y("ms:Q", title="ms per step")),
-        notes.encode(x=x, y=y, text="note:N"),
+        notes.encode(x=x, y=alt.value(0), text="note:N"),
         ends.encode(x=alt.X("x:Q", title=title), y=alt.Y("y:Q", title="ms per step")),
     )
     return finished(chart, datasets, description=f"Bar chart: milliseconds of each {title}.")

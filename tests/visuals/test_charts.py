@@ -89,6 +89,17 @@ def test_a_cold_step_is_named_and_a_warm_one_is_not() -> None:
     ]
 
 
+def test_the_names_of_steps_stand_above_the_plot_once_for_each_run_of_them() -> None:
+    """Beside its bar a name lay on the bars next to it."""
+    spec, _ = _spec(decode_laps(LONG))
+    [notes] = [layer for layer in spec["layer"] if layer["mark"].get("type") == "text"]
+
+    assert notes["encoding"]["y"] == {"value": 0}
+    assert notes["mark"]["baseline"] == "bottom"
+    assert notes["transform"][0]["window"] == [{"op": "lag", "field": "kind", "as": "before"}]
+    assert "datum.note !== datum.before" in notes["transform"][1]["filter"]
+
+
 def test_an_observed_step_is_named() -> None:
     events = (*LONG.events[:3], replace(LONG.events[3], observed=True))
     _, datasets = _spec(decode_laps(replace(LONG, events=events)))
@@ -186,6 +197,18 @@ def test_power_is_drawn_and_read_out_where_the_device_gives_it() -> None:
 
     assert datasets["power"][0]["w"] == 301.2
     assert newest_readings(samples)[-1]["text"] == "301\u00a0W"
+
+
+def test_the_cache_says_which_layers_store_rows_and_that_states_are_none() -> None:
+    shape = replace(LONG.info.shape, layer_types=(LayerType.RECURRENT, LayerType.FULL))
+    without = replace(shape, layer_types=(LayerType.RECURRENT,) * 2)
+    held = replace(LONG.events[-1].cache, state_bytes=2**20)
+    events = (replace(LONG.events[-1], cache=held),)
+
+    assert cache_caption(LONG.events, shape).startswith("1 row stored in 1 of 2 layers; ")
+    assert cache_caption(events, without).replace("\u00a0", " ") == (
+        "No keys and values: states of 1.00 MiB, the same after every step."
+    )
 
 
 def test_captions_tell_what_the_newest_step_did() -> None:

@@ -4,6 +4,7 @@ const CHART_INTERVAL_MS = 180; // charts follow at about 5 a second, text and ma
 
 // Room for axis labels and titles, kept whatever the numbers are, so that nothing twitches.
 const ROOM = { left: 74, right: 16, top: 10, bottom: 42 };
+const NOTE_ROOM = 20; // over a chart with notes above its plot
 const BARE_ROOM = 22; // under an axis without a title
 const LEGEND_ROOM = 96;
 const ERRORS_ONLY = 1; // Vega warns of every chart that is still empty
@@ -40,12 +41,12 @@ function vegaConfig(theme) {
 }
 
 class ChartView {
-  constructor(node, name, ctx, { hasLegend = false, isBare = false } = {}) {
+  constructor(node, name, ctx, { hasLegend = false, isBare = false, top = ROOM.top } = {}) {
     this.node = node;
     this.name = name;
     this.ctx = ctx;
     this.hasLegend = hasLegend;
-    this.room = { ...ROOM };
+    this.room = { ...ROOM, top };
     if (hasLegend) this.room.right = LEGEND_ROOM;
     if (isBare) this.room.bottom = BARE_ROOM;
     this.seen = new Map();
@@ -192,8 +193,8 @@ class LatencyPanel extends ChartPanel {
     const parts = makePanel("latency", "Step latency", ctx.data.explanations?.latency);
     this.caption = parts.caption;
     parts.body.classList.add("pair");
-    this.chart(parts.body, "prefill_laps", "narrow");
-    this.chart(parts.body, "decode_laps", "wide");
+    this.chart(parts.body, "prefill_laps", "narrow", { top: NOTE_ROOM });
+    this.chart(parts.body, "decode_laps", "wide", { top: NOTE_ROOM });
     el.append(parts.panel);
   }
 
