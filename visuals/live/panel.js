@@ -19,6 +19,13 @@ const LONGEST_WAIT_MS = 5000;
 const POLL_MS = 400; // between two frames that the page hands over
 const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
+const WAITS = {
+  queued: "Waits for the run before it.",
+  loading: "Comes when the model is loaded.",
+  running: "Comes with the first step.",
+  paused: "Comes with the first step: press Step or Resume.",
+};
+
 const counters = (window.__tbt ??= { mounts: 0, calls: 0, frames: 0, steps: 0, state: "", ids: [], run: "" });
 
 class LivePanel {
@@ -30,7 +37,6 @@ class LivePanel {
     this.ctx = { data: component.data, store: this.store, hover: this.hover, tokens: [] };
     this.ctx.theme = readTheme(this.root);
     this.ctx.tell = (name, value) => this.component.setStateValue(name, value);
-    this.ctx.tell = (name, value) => this.component.setStateValue(name, value);
     this.ctx.tip = new Tip(this.root);
     loadVega();
     const grid = make("div", "grid");
@@ -40,6 +46,7 @@ class LivePanel {
       return panel;
     });
     this.root.append(grid, this.ctx.tip.box);
+    this.waiting = this.root.querySelectorAll(".wait");
     counters.mounts += 1;
     this.follow(component);
   }
@@ -70,6 +77,7 @@ class LivePanel {
   restart() {
     this.cursor = 0;
     this.pending = null;
+    this.hasStep = false;
     this.store.reset();
     for (const panel of this.panels) panel.reset();
     Object.assign(counters, { frames: 0, steps: 0, state: "", ids: [] });
@@ -143,12 +151,21 @@ class LivePanel {
     this.store.take(frame.rows);
     this.count(frame);
     this.isOver = frame.run.final && frame.to === frame.total;
+    this.waits(frame);
     try {
       await Promise.all(this.panels.map((panel) => panel.update(frame)));
     } finally {
       if (isNew || !this.isPolling) acknowledge();
       this.tell(frame.run.state);
     }
+  }
+
+  // Until the first step the panels say what they wait for.
+  waits(frame) {
+    this.hasStep ||= Boolean(frame.step);
+    const words = this.hasStep ? "" : WAITS[frame.run.state] || "Nothing was recorded.";
+    this.root.classList.toggle("waiting", Boolean(words));
+    for (const node of this.waiting) if (node.textContent !== words) node.textContent = words;
   }
 
   count(frame) {

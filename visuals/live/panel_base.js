@@ -2,7 +2,7 @@
 // Text from prompts and models only ever goes through textContent.
 
 const NONE = "\u2013";
-const COLOURS = { prefill: "#0072B2", decode: "#D55E00", kv: "#009E73" };
+const COLOURS = { prefill: "#0072B2", decode: "#D55E00", kv: "#009E73", odd: "#e6009e" }; // odd: a weight that is not a number
 const MAX_ROWS = 800;
 
 function make(tag, className, text) {
@@ -201,6 +201,7 @@ function makePanel(name, title, explanation) {
   };
   help.addEventListener("click", () => open(more.hidden));
   panel.addEventListener("keydown", (event) => event.key === "Escape" && open(false));
-  panel.append(head, caption, body, more);
+  const wait = make("p", "wait"); // what is waited for, while there is nothing to show
+  panel.append(head, caption, body, wait, more);
   return { panel, caption, body, tools, help };
 }
