@@ -9,7 +9,7 @@ needs are formed after the lap, for the heads asked for, by inference/attention_
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,10 +74,14 @@ class Listener(TorchFunctionMode):
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What one forward pass showed, and where its tokens are."""
+    """What one forward pass showed, and where the tokens of each row are; None for a row unfed."""
 
     seen: Seen
-    span: Span
+    spans: tuple[Span | None, ...]
+
+    def span(self, choice: AttentionChoice) -> Span | None:
+        """Return where the tokens of the row chosen are."""
+        return self.spans[choice.slot] if choice.slot < len(self.spans) else None
 
 
 class Probe:
@@ -119,21 +123,25 @@ class Probe:
         self._listener.seen = None
         self._prompt.clear()
 
-    def take(self, span: Span, *, is_prompt: bool) -> AttentionMap | None:
+    def take(self, spans: Sequence[Span | None], *, is_prompt: bool) -> AttentionMap | None:
         """Return what the latest forward pass attended to; None when nobody looks.
 
         Args:
-            span: Where the looked-at row's tokens are.
-            is_prompt: Keep what is needed to answer for this pass again.
+            spans: Where the tokens of each row are; None for a row that was fed none.
+            is_prompt: Keep what is needed to answer for this pass again, of any row.
         """
         seen, self._listener.seen = self._listener.seen, None
-        if self.choice is None or span.query_tokens == 0:
+        if self.choice is None:
+            return None
+        look = _Look(seen, tuple(spans)) if seen is not None else None
+        if look is not None and is_prompt and self._has_room_for(look.seen):
+            self._prompt.append(look)
+        span = spans[self.choice.slot] if self.choice.slot < len(spans) else None
+        if span is None:
             return None
         if seen is None:
             reason = self._why_unseen(self.choice)
             return AttentionMap(choice=self.choice, step_index=span.step_index, reason=reason)
-        if is_prompt and self._has_room_for(seen):
-            self._prompt.append(_Look(seen, span))
         return attention_map(self.choice, seen, span)
 
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
@@ -145,12 +153,12 @@ class Probe:
         choice = self.choice
         if choice is None:
             return ()
+        found = ((look.seen, look.span(choice)) for look in self._prompt)
+        fed = [(seen, span) for seen, span in found if span is not None]
         if query is None:
-            return tuple(attention_map(choice, look.seen, look.span) for look in self._prompt)
+            return tuple(attention_map(choice, seen, span) for seen, span in fed)
         return tuple(
-            attention_map(choice, look.seen, look.span.only(query))
-            for look in self._prompt
-            if look.span.holds(query)
+            attention_map(choice, seen, span.only(query)) for seen, span in fed if span.holds(query)
         )
 
     def _check(self, choice: AttentionChoice) -> None:

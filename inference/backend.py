@@ -245,14 +245,13 @@ class TorchBackend:
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:
         """Return what the chosen layer attended to in the latest forward; None when not looking."""
         choice = self._probe.choice
-        span = self._span(choice.slot) if choice is not None else None
-        if choice is None or span is None:
+        if choice is None:
             return None
         try:
-            return self._probe.take(span, is_prompt=is_prompt)
+            return self._probe.take(self._spans(), is_prompt=is_prompt)
         except RuntimeError as error:  # torch's, out of memory included: a picture is not the run
             reason = f"the weights could not be formed: {_first_line(error)}"
-            return AttentionMap(choice=choice, step_index=span.step_index, reason=reason)
+            return AttentionMap(choice=choice, step_index=self._passes - 1, reason=reason)
 
     @torch.inference_mode()
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
@@ -290,25 +289,24 @@ class TorchBackend:
             raise BackendError(msg)
         return self._cache
 
-    def _span(self, slot: int) -> Span | None:
-        """Return where a row's tokens are; None when the latest forward fed it none."""
-        is_real = None
-        fed = self._fed_columns
-        if not 0 <= slot < self._rows:
-            return None
-        if self._attended is not None:
-            is_real = self._attended[slot].cpu().numpy()
-            fed = int(is_real[-self._fed_columns :].sum())
-        if not fed:
-            return None
-        return Span(
-            slot=slot,
-            fed_columns=self._fed_columns,
-            columns=self._columns,
-            query_tokens=fed,
-            step_index=self._passes - 1,
-            is_real=is_real,
-        )
+    def _spans(self) -> list[Span | None]:
+        """Return where each row's tokens are; None for a row that the latest forward fed none."""
+        attended = None if self._attended is None else self._attended.cpu().numpy()
+        width = self._fed_columns
+        spans: list[Span | None] = []
+        for slot in range(self._rows):
+            is_real = None if attended is None else attended[slot]
+            fed = width if is_real is None else int(is_real[-width:].sum())
+            span = Span(
+                slot=slot,
+                fed_columns=width,
+                columns=self._columns,
+                query_tokens=fed,
+                step_index=self._passes - 1,
+                is_real=is_real,
+            )
+            spans.append(span if fed else None)
+        return spans
 
     def _arguments(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> dict[str, Any]:
         """Return the forward's keyword arguments for this block and remember what is real."""

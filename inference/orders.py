@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.batching import MAX_ROWS, check_arrivals, check_plan
 from inference.errors import InputError, PromptError
@@ -170,7 +170,7 @@ def look_of(order: RunOrder, shape: ModelShape) -> AttentionChoice | None:
     if look is not None and look.layer < shape.num_hidden_layers:
         is_head_there = look.head is None or look.head < shape.num_attention_heads
         if is_head_there:
-            return look
+            return look if look.slot < len(order.prompts) else replace(look, slot=0)
     return AttentionChoice(layer=middle_layer(shape))
 
 

@@ -9,7 +9,7 @@ No torch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from inference.costs import attended_pairs
@@ -58,6 +58,15 @@ class LayerKind:
         is_chunked = self.type is LayerType.CHUNKED
         return f"chunks of {self.window:,}" if is_chunked else f"sliding window {self.window:,}"
 
+    @property
+    def short(self) -> str:
+        """The kind in as few words as a narrow picker has room for."""
+        if self.window is not None:
+            return f"{'chunks' if self.type is LayerType.CHUNKED else 'window'} {self.window:,}"
+        if not self.attends:
+            return "recurrent" if self.type is LayerType.RECURRENT else "none"
+        return "shared K/V" if self.type is LayerType.NONE else "full"
+
 
 def layer_kinds(shape: ModelShape) -> tuple[LayerKind, ...]:
     """Return the kind of each layer."""
@@ -72,6 +81,7 @@ def layer_items(shape: ModelShape) -> dict[str, object]:
         "kinds": [
             {
                 "label": kind.label,
+                "short": kind.short,
                 "window": kind.window,
                 "chunked": kind.type is LayerType.CHUNKED,
                 "attends": kind.attends,
@@ -85,12 +95,21 @@ def layer_items(shape: ModelShape) -> dict[str, object]:
     }
 
 
-def kind_words(events: Sequence[StepEvent], shape: ModelShape) -> list[dict[str, str]]:
-    """Return caption and description for each distinct kind of layer, as in ``layer_items``."""
+def kind_words(
+    events: Sequence[StepEvent], shape: ModelShape, request_id: str | None = None
+) -> list[dict[str, str]]:
+    """Return caption and description for each distinct kind of layer, as in ``layer_items``.
+
+    Args:
+        events: The steps so far.
+        shape: The model's.
+        request_id: Whose rows are told of; None for a run of one request.
+    """
+    own = _of_request(events, request_id)
     return [
         {
-            "caption": caption(events, shape, kind),
-            "description": description(events, shape, kind),
+            "caption": caption(own, shape, kind),
+            "description": description(own, shape, kind),
         }
         for kind in dict.fromkeys(layer_kinds(shape))
     ]
@@ -112,6 +131,20 @@ def look_cost(events: Sequence[StepEvent]) -> str:
     if with_s:
         return f"{cost}; laps {amount(milliseconds(median(with_s)), 'ms')} with it (medians)."
     return f"{cost}."
+
+
+def mask_rows(
+    events: Iterable[StepEvent], request_ids: Sequence[str]
+) -> list[list[str | list[list[int]]]]:
+    """Return phase, and number, T and L of each request that was fed, for each step of a batch."""
+    number = {request_id: n for n, request_id in enumerate(request_ids)}
+    return [
+        [
+            event.phase.value,
+            [[number[r.request_id], r.query_tokens, r.context_tokens] for r in event.rows],
+        ]
+        for event in events
+    ]
 
 
 def mask_steps(events: Iterable[StepEvent], request_id: str) -> list[list[int | str]]:
@@ -141,8 +174,8 @@ def caption(events: Sequence[StepEvent], shape: ModelShape, kind: LayerKind | No
     size = (event.rows[0].query_tokens, event.rows[0].context_tokens)
     is_prefill = event.phase is Phase.PREFILL
     added = _prefill_words(size, shown) if is_prefill else _decode_words(size, shown)
-    is_mixed = len(set(layer_kinds(shape))) > 1
-    return f"{added} ({shown.label})." if is_mixed else f"{added}."
+    is_named = shown.window is not None or len(set(layer_kinds(shape))) > 1
+    return f"{added} ({shown.label})." if is_named else f"{added}."
 
 
 def description(
@@ -151,12 +184,27 @@ def description(
     """Return the picture in words, for those who cannot see it."""
     if not events:
         return "Attention mask: empty, no step yet."
+    shown = _usual_kind(shape) if kind is None else kind
+    if not shown.attends:
+        return f"Attention mask: empty. {caption(events, shape, kind)}"
     prefill = sum(e.rows[0].query_tokens for e in events if e.phase is Phase.PREFILL)
     decode = sum(event.phase is Phase.DECODE for event in events)
+    is_cut = shown.window is not None and events[-1].rows[0].context_tokens > shown.window
+    is_chunked = shown.type is LayerType.CHUNKED
+    cut = "triangles along the diagonal, " if is_chunked else "a band below the diagonal, "
     return (
-        f"Attention mask: a lower triangle of {counted(prefill, 'row')} from prefill, then "
+        f"Attention mask: {cut if is_cut else 'a lower triangle of '}"
+        f"{counted(prefill, 'row')} from prefill, then "
         f"{counted(decode, 'row')} from decode steps. {caption(events, shape, kind)}"
     )
+
+
+def _of_request(events: Sequence[StepEvent], request_id: str | None) -> Sequence[StepEvent]:
+    """Return the steps that fed a request, with its row alone."""
+    if request_id is None:
+        return events
+    pairs = ((event, row) for event in events for row in event.rows)
+    return [replace(event, rows=(row,)) for event, row in pairs if row.request_id == request_id]
 
 
 def _prefill_words(size: tuple[int, int], kind: LayerKind) -> str:

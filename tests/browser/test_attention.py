@@ -88,8 +88,8 @@ def test_weights_come_while_the_run_goes_and_another_head_can_be_picked(open_tab
     wait_until(lambda: "head 4" in str(canvas_words(tab)), 20)
 
     heads = [header["choice"] for header in map(header_of, messages) if header["kind"] == "state"]
-    assert {"layer": 15, "head": None, "all": False} in heads
-    assert heads[-1] == {"layer": 15, "head": 4, "all": False}
+    assert {"layer": 15, "head": None, "all": False, "row": 0} in heads
+    assert heads[-1] == {"layer": 15, "head": 4, "all": False, "row": 0}
     groups = tab.page.locator(".panel-mask optgroup")
     assert [groups.nth(at).get_attribute("label") for at in range(groups.count())] == [
         "K/V head 0",

@@ -366,6 +366,25 @@ def test_another_head_of_the_layer_can_be_shown_after_the_prompt_was_fed() -> No
     assert (row.query_start, row.query_tokens, again.first_output_query) == (7, 1, 10)
 
 
+@golden
+@pytest.mark.parametrize("family", ["llama", "mistral", "gemma2"])
+def test_another_row_of_the_batch_can_be_shown_after_the_prompts_were_fed(family: str) -> None:
+    model = tiny_model(family)
+    engine = Engine(TorchBackend(model), HostClock(), NO_EOS)
+    engine.look_at(AttentionChoice(layer=0, head=1))
+    batch = [request(PROMPT), request(PROMPT[2:6], request_id="r1")]
+    list(engine.generate(batch, seed=0, zero_s=0.0))
+
+    engine.look_at(AttentionChoice(layer=0, head=1, slot=1))
+    [again] = engine.recall()
+    [row] = engine.recall(query=2)
+
+    alone = run(model, PROMPT[2:6], choice=AttentionChoice(layer=0, head=1))[0]
+    np.testing.assert_allclose(weights_of(again), weights_of(alone), atol=1e-6)
+    np.testing.assert_allclose(weights_of(row)[0], weights_of(alone)[0, 2:3], atol=1e-6)
+    assert again.first_output_query == 3
+
+
 def test_of_a_layer_nobody_looked_at_nothing_is_recalled() -> None:
     engine = Engine(TorchBackend(tiny_model("llama")), HostClock(), NO_EOS)
     engine.look_at(AttentionChoice(layer=1))

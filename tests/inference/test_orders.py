@@ -54,3 +54,12 @@ def test_a_choice_that_the_model_does_not_have_gives_way_to_the_middle_layer(
     chosen = replace(order(), is_looked_at=True, look=look)
 
     assert look_of(chosen, shape_of(FULL, FULL, FULL, FULL)) == expected
+
+
+def test_a_row_that_the_order_has_no_prompt_for_gives_way_to_the_first() -> None:
+    look = AttentionChoice(layer=0, slot=3)
+    alone = replace(order(), is_looked_at=True, look=look)
+    batch = replace(alone, prompts=("a", "b", "c", "d"))
+
+    assert look_of(alone, shape_of(FULL, FULL)) == AttentionChoice(layer=0)
+    assert look_of(batch, shape_of(FULL, FULL)) == look

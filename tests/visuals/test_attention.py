@@ -16,6 +16,7 @@ from visuals.attention import (
     layer_items,
     layer_kinds,
     look_cost,
+    mask_rows,
     mask_steps,
 )
 
@@ -37,7 +38,10 @@ def test_the_caption_is_made_from_the_newest_step() -> None:
 def test_layers_that_all_have_a_window_read_no_more_than_it() -> None:
     windowed = replace(SHAPE, layer_types=(LayerType.SLIDING,) * 2, sliding_window=8)
 
-    assert caption(RUN.events, windowed) == "One new row of 8 cells: 8 keys read, 1 stored."
+    assert caption(RUN.events, windowed) == (
+        "One new row of 8 cells: 8 keys read, 1 stored (sliding window 8)."
+    )
+    assert "a band below the diagonal, 56 rows from prefill" in description(RUN.events, windowed)
 
 
 def test_where_only_some_layers_have_a_window_the_caption_says_which_are_drawn() -> None:
@@ -75,6 +79,13 @@ def test_each_layer_has_the_kind_that_the_model_says() -> None:
         "recurrent state",
         "no attention",
     ]
+    assert [kind.short for kind in layer_kinds(shape)] == [
+        "window 8",
+        "full",
+        "chunks 16",
+        "recurrent",
+        "none",
+    ]
     items = layer_items(shape)
     assert items["of_layer"] == [0, 1, 2, 3, 4]
     assert items["default"] == 1
@@ -102,6 +113,7 @@ def test_a_layer_without_attention_reads_no_key() -> None:
     kind = LayerKind(type=LayerType.RECURRENT, attends=False)
 
     assert caption(RUN.events, SHAPE, kind).startswith("Recurrent state: no query reads a key")
+    assert description(RUN.events, SHAPE, kind).startswith("Attention mask: empty.")
 
 
 def test_a_chunk_of_prefill_is_a_rectangle_and_a_triangle() -> None:
@@ -120,6 +132,21 @@ def test_every_distinct_kind_has_its_words() -> None:
 
     assert "8 keys read" in short["caption"]
     assert "57 keys read" in long["description"]
+
+
+def test_the_words_of_a_batch_are_those_of_the_request_asked_for() -> None:
+    """They were once those of whichever row came first in the newest step."""
+    rows = (RUN.events[0].rows[0], replace(RUN.events[0].rows[0], request_id="r1"))
+    prefill = replace(RUN.events[0], rows=rows)
+    decode = replace(RUN.events[1], rows=(replace(RUN.events[1].rows[0], request_id="r1"),))
+
+    [words] = kind_words((prefill, decode), SHAPE, "r0")
+
+    assert words["caption"].startswith("A triangle of 1,596 allowed cells")
+    assert mask_rows((prefill, decode), ("r0", "r1")) == [
+        ["prefill", [[0, 56, 56], [1, 56, 56]]],
+        ["decode", [[1, 1, 57]]],
+    ]
 
 
 def test_what_looking_cost_is_told_with_the_laps_with_and_without_it() -> None:

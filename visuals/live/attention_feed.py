@@ -219,7 +219,12 @@ def choice_item(choice: AttentionChoice | None) -> dict[str, object] | None:
     """Return a choice as the panel knows it."""
     if choice is None:
         return None
-    return {"layer": choice.layer, "head": choice.head, "all": choice.is_all_heads}
+    return {
+        "layer": choice.layer,
+        "head": choice.head,
+        "all": choice.is_all_heads,
+        "row": choice.slot,
+    }
 
 
 def choice_from(value: object) -> AttentionChoice | None:
@@ -229,7 +234,12 @@ def choice_from(value: object) -> AttentionChoice | None:
     layer, head = whole(value.get("layer")), whole(value.get("head"))
     if layer is None:
         return None
-    return AttentionChoice(layer=layer, head=head, is_all_heads=value.get("all") is True)
+    return AttentionChoice(
+        layer=layer,
+        head=head,
+        is_all_heads=value.get("all") is True,
+        slot=whole(value.get("row")) or 0,
+    )
 
 
 def whole(value: object) -> int | None:

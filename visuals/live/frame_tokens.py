@@ -22,6 +22,7 @@ ITEM_BYTES = 40 * 1024  # what prompt tokens and steps may take; the rest is bou
 _LEAST_PROMPT_ITEM = 16
 _LEAST_STEP = 128
 _STEP_ROWS = 600  # a step's rows in the charts and the mask
+_MASK_ROW = 20  # number, T and L of a row of a batch
 _BYTE_IN_JSON = 6  # \u0000
 _MOST_STEPS = ITEM_BYTES // _LEAST_STEP
 _STEPS_BACK = 16  # hold the last three bytes of the text before: control tokens give none
@@ -140,6 +141,7 @@ def _step_size(event: StepEvent, pieces: Pieces) -> int:
     """Return the bytes that a step takes in a frame, at most."""
     size = _STEP_ROWS
     for row in event.rows:
+        size += _MASK_ROW
         if row.token_id is not None:
             size += json_size(output_item(row, (0, event.index), pieces)) + 4
             size += len(piece_of(row.token_id, pieces).raw) * _BYTE_IN_JSON

@@ -136,11 +136,13 @@ def _step_parts(drawn: Drawn) -> Frame:
     """Return what the new steps add, with captions and figures as of the newest of them."""
     trace, events = drawn.trace, drawn.events
     shape = trace.info.shape
-    first = trace.requests[0].request_id if trace.requests else ""
+    ids = [request.request_id for request in trace.requests]
+    first = ids[0] if ids else ""
     upto = trace if len(events) == len(trace.events) else replace(trace, events=events)
     return {
         "outputs": output_items(drawn),
         "mask": attention.mask_steps(drawn.fresh, first),
+        "masks": attention.mask_rows(drawn.fresh, ids) if len(ids) > 1 else [],
         "step": _step(drawn),
         "captions": {
             "latency": latency.caption(events, trace.info),
@@ -153,7 +155,7 @@ def _step_parts(drawn: Drawn) -> Frame:
             },
             "alarm": roofline_rows.alarm(drawn.fresh, trace.info),
         },
-        "mask_words": attention.kind_words(events, shape),
+        "mask_words": attention.kind_words(events, shape, first if len(ids) > 1 else None),
         "look": attention.look_cost(events),
         "account": cache_account.account(events, trace.info),
         "next": _next_token(drawn, first),

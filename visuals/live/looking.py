@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from inference.messages import Attended, Command, LookAt, LookRefused
 from inference.recording import Recording
-from inference.records import AttentionChoice, AttentionMap
+from inference.records import AttentionChoice, AttentionMap, Policy
 from visuals.live.attention_feed import Looked
 
 KEPT_MAPS = 4  # runs; 32 MiB each at most
@@ -30,6 +30,10 @@ OTHER_LAYER = (
     "The run is over, and this layer was not looked at while it went. The next run begins with the "
     "layer chosen here."
 )
+SHARED_ROWS = (
+    "Several requests take the same row of this batch one after another, so weights are not shown; "
+    "give each request a slot of its own to see them."
+)
 FOLLOWED = "Another run has followed; this one keeps only what was seen while it went."
 
 
@@ -39,6 +43,7 @@ class _Look:
 
     Attributes:
         kept: What was seen while the run went, where another head was asked for afterwards.
+        is_possible: False where rows are taken by several requests, one after another.
     """
 
     choice: AttentionChoice | None
@@ -46,6 +51,7 @@ class _Look:
     kept: tuple[AttentionMap, ...] = ()
     notice: str = ""
     is_over: bool = False
+    is_possible: bool = True
 
 
 class Looks:
@@ -67,8 +73,13 @@ class Looks:
 
     def started(self, run_id: str, recording: Recording) -> None:
         """Keep maps of this run in its recording."""
-        if run_id in self._looks:
-            self._looks[run_id].recording = recording
+        look = self._looks.get(run_id)
+        if look is None:
+            return
+        look.recording = recording
+        if look.choice is not None and _shares_rows(recording):
+            look.choice, look.notice, look.is_possible = None, SHARED_ROWS, False
+            self._send(LookAt(run_id=run_id, choice=None))
 
     def ended(self, run_id: str) -> None:
         """Take note that no step will follow."""
@@ -78,7 +89,7 @@ class Looks:
     def ask(self, run_id: str, choice: AttentionChoice, query: int | None = None) -> None:
         """Look at this from the next step on, or at one query of the prompt exactly."""
         look = self._looks.get(run_id)
-        if look is None:
+        if look is None or not look.is_possible:
             return
         is_newest = next(reversed(self._looks)) == run_id
         if query is not None:
@@ -124,6 +135,13 @@ class Looks:
             exact_row=recording.exact_row,
             notice=look.notice,
         )
+
+
+def _shares_rows(recording: Recording) -> bool:
+    """Return whether a row of the batch is taken by one request after another."""
+    plan = recording.info.plan
+    is_short = plan.slots is not None and plan.slots < len(recording.requests)
+    return plan.policy is Policy.STATIC and is_short
 
 
 def _recorded(look: _Look) -> tuple[AttentionMap, ...]:

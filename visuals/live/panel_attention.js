@@ -276,6 +276,7 @@ class WeightsView {
     this.painted = 0;
     this.largestRest = 0;
     this.end = 0; // the newest query and one
+    this.isOdd = false; // some weight is not a number
     this.heads = [];
   }
 
@@ -284,6 +285,7 @@ class WeightsView {
       this.blocks.push(block);
       if (block.qn === 1) this.single.set(block.q0, block);
       this.largestRest = Math.max(this.largestRest, largestRest(block));
+      this.isOdd ||= block.data.some((bits) => Number.isNaN(HALF[bits]));
       this.end = Math.max(this.end, block.q0 + block.qn);
       this.heads = block.heads;
     }
@@ -297,6 +299,12 @@ class WeightsView {
 
   get planes() {
     return Math.max(1, this.heads.length);
+  }
+
+  get newestQuery() {
+    let newest = null;
+    for (const { q0, qn } of this.blocks.slice(-64)) newest = Math.max(newest ?? 0, q0 + qn - 1);
+    return newest;
   }
 
   holding(query) {

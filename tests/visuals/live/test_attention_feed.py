@@ -98,7 +98,7 @@ def test_a_small_map_travels_weight_by_weight() -> None:
 
     state, blocks = everything(Feed(), Looked(choice=CHOICE, maps=(seen,)))
 
-    assert state.header["choice"] == {"layer": 1, "head": None, "all": False}
+    assert state.header["choice"] == {"layer": 1, "head": None, "all": False, "row": 0}
     assert state.header["reset"] is True
     [block] = blocks.header["blocks"]
     assert (block["q0"], block["qn"], block["qb"], block["kb"]) == (0, 40, 1, 1)

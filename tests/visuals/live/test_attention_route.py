@@ -57,7 +57,7 @@ def test_another_layer_and_an_exact_query_reach_the_engine(
         socket.send_text("a")
         state = taken_apart(socket.receive_bytes())
 
-    assert state.header["choice"] == {"layer": 0, "head": 1, "all": False}
+    assert state.header["choice"] == {"layer": 0, "head": 1, "all": False, "row": 0}
     assert under_test.looks() == [
         LookAt(run_id=run.run_id, choice=other),
         LookAt(run_id=run.run_id, choice=other, query=3),

@@ -43,6 +43,16 @@ def test_every_token_of_every_request_is_in_one_frame_and_no_other(plan: BatchPl
 
 
 @every_plan
+def test_the_masks_of_a_batch_hold_every_row_fed_to_every_request(plan: BatchPlan) -> None:
+    trace = batch_trace(plan, [4, 3, 2], [3, 4, 2])
+
+    rows = [row for one in frames(trace) for _, step in one.get("masks", []) for row in step]
+
+    fed = [sum(fed for number, fed, _ in rows if number == wanted) for wanted in range(3)]
+    assert fed == [4 + 2, 3 + 3, 2 + 1]  # the last token is never fed
+
+
+@every_plan
 def test_the_last_frame_says_where_every_request_stands(plan: BatchPlan) -> None:
     trace = batch_trace(plan, [4, 3, 2], [3, 4, 2])
 

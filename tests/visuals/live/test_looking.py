@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inference.messages import Attended, LookAt, LookRefused, RunEnded, RunStarted
-from inference.records import AttentionChoice, AttentionMap, RunState
+from inference.records import AttentionChoice, AttentionMap, BatchPlan, RunState
 from tests.builders import DEFAULT_LOAD, model_ready, order, run_info
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live import looking
@@ -199,3 +199,20 @@ def test_after_a_run_with_all_heads_each_of_them_can_be_had_for_every_step(
     assert own.weights is not None
     assert own.weights.tolist() == [[[6.0, 7.0, 8.0]]]
     assert under_test.looks() == []
+
+
+def test_a_row_that_several_requests_take_in_turn_is_not_looked_at(under_test: LookedHub) -> None:
+    """Their weights would lie over one another in one picture."""
+    under_test.hub.preload(DEFAULT_LOAD)
+    under_test.engine.reply(model_ready())
+    plan = BatchPlan(slots=2)
+    wanted = replace(order("a"), prompts=("a", "b", "c"), arrivals_s=(0.0,) * 3, plan=plan)
+    run = under_test.hub.submit(replace(wanted, is_looked_at=True))
+    under_test.engine.reply(RunStarted(info=replace(run_info(run.run_id), plan=plan)))
+
+    under_test.hub.look_at(run, AttentionChoice(layer=0))
+
+    assert under_test.hub.attention(run).notice == looking.SHARED_ROWS
+    assert [look.choice for look in under_test.looks()] == [None]
+    under_test.attended(run, FIRST)
+    assert under_test.hub.attention(run).maps == ()
