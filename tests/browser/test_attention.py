@@ -11,11 +11,13 @@ import pytest
 from playwright.sync_api import WebSocket
 
 from tests.browser.conftest import Tab, wait_until
+from tests.browser.test_batch import choose
 from tests.browser.test_live import OpenTab, new_tokens
 
 pytestmark = pytest.mark.browser
 
 MAX_MESSAGE_BYTES = 64 * 1024
+LONG_TOKENS = 2_000
 
 
 def header_of(message: bytes) -> dict[str, Any]:
@@ -170,14 +172,84 @@ def test_a_long_context_stays_within_its_messages_and_every_row_can_be_told(
 ) -> None:
     tab = open_tab()
     messages = listen(tab)
-    run(tab, "the cache holds keys and values of every token " * 130, 3)
+    run(tab, "the cache holds keys and values of every token " * 230, 3)
     show_weights(tab)
     finish(tab, 3, 240.0)
     reads(tab)
 
     told(tab, 0.35, 0.5, r"weight [\d.e-]+\s+query")
     blocks = [one for one in map(header_of, messages) if one["kind"] == "blocks"]
+    assert blocks[0]["blocks"][0]["kn"] > LONG_TOKENS
     assert max(len(message) for message in messages) <= MAX_MESSAGE_BYTES
     assert blocks[0]["blocks"][0]["qb"] > 1
     assert any(header_of(message)["kind"] == "row" for message in messages)
+    assert tab.complaints == []
+
+
+def test_the_arrow_keys_tell_the_weights_that_the_pointer_tells(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    run(tab, "Name three colours.", 6)
+    show_weights(tab)
+    finish(tab, 6)
+    reads(tab)
+    canvas = tab.page.locator("canvas.mask")
+    last = int(re.findall(r"Query (\d+)", caption(tab))[0])
+
+    canvas.focus()
+    tab.page.keyboard.press("ArrowUp")  # the first press enters the picture, at the newest row
+    for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
+        tab.page.keyboard.press(key)
+
+    wait_until(lambda: "may not read key" in str(canvas_words(tab)), 10)
+    tab.page.keyboard.press("Shift+ArrowLeft")
+    tab.page.keyboard.press("ArrowRight")
+    cell = rf"weight [\d.e-]+\. query {last - 2} .*, key {last - 10} "
+    wait_until(lambda: re.search(cell, str(canvas_words(tab))) is not None, 20)
+    assert tab.page.locator(f'.tok.lit[data-position="{last - 2}"]').count() == 1
+    tab.page.keyboard.press("Escape")
+    assert tab.page.locator(".tip").is_hidden()
+    assert "Attention weights of layer" in str(canvas_words(tab))
+    assert tab.complaints == []
+
+
+def test_the_arrow_keys_walk_along_the_tokens(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    run(tab, "Name three colours.", 2)
+    finish(tab, 2)
+
+    tab.page.locator('.tok[tabindex="0"]').focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        tab.page.keyboard.press(key)
+
+    focused = tab.page.locator(".tok:focus")
+    assert focused.get_attribute("data-position") == "2"
+    assert "token 2: " in str(focused.get_attribute("aria-label"))
+    assert "position 2, prompt" in tab.page.locator(".tip").inner_text()
+    assert tab.complaints == []
+
+
+def test_each_row_of_a_batch_can_be_picked_and_shows_its_own_weights(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    messages = listen(tab)
+    show_weights(tab)
+    tab.type_prompt("Say hello.\n---\nName two colours of the sky.")
+    tab.page.get_by_role("button", name="Batch").click()
+    choose(tab, "batch_source", "typed")
+    tab.page.get_by_text("2 prompts in the prompt box.").wait_for()
+    tab.page.keyboard.press("Escape")
+    new_tokens(tab, 4)
+    tab.start()
+    tab.wait_for(lambda panel: panel.state == "done", 120)
+    reads(tab)
+    first = caption(tab)
+
+    tab.page.get_by_label("Request", exact=True).select_option("1")
+    wait_until(lambda: "request 2" in str(canvas_words(tab)), 20)
+    reads(tab)
+
+    states = [header for header in map(header_of, messages) if header["kind"] == "state"]
+    assert states[-1]["choice"]["row"] == 1
+    assert caption(tab) != first
+    tab.page.get_by_role("button", name="mask", exact=True).click()
+    assert caption(tab).startswith("Request 2: one new row, the newest reads ")
     assert tab.complaints == []

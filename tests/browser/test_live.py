@@ -186,3 +186,59 @@ def test_nothing_is_wider_than_the_window(open_tab: OpenTab, width: int) -> None
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )
     assert overflow <= 0
+
+
+# From here on notes every element of a picture that is taken away, and every picture or line of
+# words that was there in one animation frame and is blank in the next.
+WATCH = """(root) => {
+  const seen = (window.__seen = { frames: 0, removed: [], blank: [] });
+  const picture = '.panel, .chart, .vega, canvas, .figure, .caption';
+  new MutationObserver((records) => {
+    for (const { removedNodes } of records)
+      for (const node of removedNodes)
+        if (node.nodeType === 1 && (node.matches(picture) || node.querySelector(picture)))
+          seen.removed.push(node.className || node.tagName);
+  }).observe(root, { childList: true, subtree: true });
+  const small = document.createElement('canvas');
+  small.width = small.height = 24;
+  const pen = small.getContext('2d', { willReadFrequently: true });
+  const isInked = (canvas) => {
+    pen.clearRect(0, 0, 24, 24);
+    pen.drawImage(canvas, 0, 0, 24, 24);
+    return pen.getImageData(0, 0, 24, 24).data.some((part) => part > 0);
+  };
+  const before = new Map();
+  const look = () => {
+    seen.frames += 1;
+    const now = new Map();
+    for (const canvas of root.querySelectorAll('canvas'))
+      if (canvas.width && canvas.clientWidth) now.set(canvas, isInked(canvas));
+    for (const words of root.querySelectorAll('.caption, .figure .value, .text'))
+      now.set(words, words.textContent !== '');
+    for (const [node, isThere] of now)
+      if (before.get(node) && !isThere) seen.blank.push(node.className || node.tagName);
+    for (const [node, isThere] of now) before.set(node, isThere);
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}"""
+
+
+def test_no_picture_is_taken_away_or_goes_blank_while_a_run_goes(open_tab: OpenTab) -> None:
+    tab = open_tab()
+    tab.type_prompt("Tell me a long story about the sea.")
+    new_tokens(tab, 40)
+    tab.start()
+    tab.wait_for(lambda panel: panel.steps >= 4)
+    tab.page.locator(".tbt").evaluate(WATCH)
+    mounts = tab.panel().mounts
+
+    finish(tab)
+
+    seen = tab.page.evaluate("window.__seen")
+    assert tab.panel().mounts == mounts
+    assert len(tab.panel().ids) == 40
+    assert seen["frames"] > 20
+    assert seen["removed"] == []
+    assert seen["blank"] == []
+    assert tab.complaints == []

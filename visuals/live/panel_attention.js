@@ -136,7 +136,7 @@ const SCALES = {
     place: (weight) => (weight > 0 ? 1 + Math.log10(weight) / LOG_DECADES : 0),
   },
   rest: {
-    label: "first token left out",
+    label: "no first",
     tip: "linear, the sequence's first token left out",
     from: "0",
     to: (top) => String(top),
