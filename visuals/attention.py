@@ -19,7 +19,8 @@ from visuals.units import amount, counted, milliseconds
 
 EXPLANATION = {
     "what": "A row is one token fed, a column one token stored. Mask: which keys each token may "
-    "read. Weights: what the chosen layer and head made of them, each row summing to 1. Prefill "
+    "read. Weights: what the chosen layer and head made of them, each row summing to 1; "
+    "query heads that share a K/V head stand in one frame. Prefill "
     "fills a lower triangle, chunk by chunk where the prompt is fed in chunks; every decode step "
     "adds one row. The last row of prefill (x0) chose the first output token.",
     "how": "The mask is counted from the lengths of each step and the layer's own window. The "

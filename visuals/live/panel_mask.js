@@ -182,9 +182,7 @@ class MaskPanel {
 
   // Query heads that share a K/V head stand together.
   headOptions({ heads, kv_heads: shared }) {
-    const options = [option("mean", `mean of ${heads}`), option("all", `all ${heads}`)];
-    options[0].title = `the mean over all ${heads} heads`;
-    options[1].title = `each of ${heads} heads by itself`;
+    const options = [option("mean", `mean of ${heads} heads`), option("all", `all ${heads} heads`)];
     const size = heads / shared;
     if (!(Number.isInteger(size) && size > 1)) {
       for (let head = 0; head < heads; head += 1) options.push(option(String(head), `head ${head}`));

@@ -42,7 +42,7 @@ class MaskWords {
   heads() {
     const { choice } = this.panel.state || {};
     if (!choice) return "mean over the heads";
-    if (choice.all) return "each head by itself";
+    if (choice.all) return "each head by itself, framed by K/V head";
     return choice.head === null ? "mean over the heads" : `head ${choice.head}`;
   }
 
