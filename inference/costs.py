@@ -6,8 +6,10 @@ goes with T; attention goes with T and L. Nothing here is timed. No torch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from functools import lru_cache
+from typing import Literal, NamedTuple, Protocol
 
 from inference.errors import InputError
 from inference.records import LayerType, MatrixCost, MatrixRole, ModelShape, StepCost, WeightMatrix
@@ -32,6 +34,21 @@ class FedRow(Protocol):
 
 
 Rows = Sequence[tuple[int, int]] | Sequence[FedRow]
+
+
+class _Layer(NamedTuple):
+    """What the attention of a layer costs.
+
+    Attributes:
+        window: Tokens that a query may read, itself included; None for all.
+        row_bytes: K/V of one token.
+        pair_flops: Of one query and one key.
+    """
+
+    window: int | None
+    is_chunked: bool
+    row_bytes: int
+    pair_flops: int
 
 
 def step_cost(
@@ -62,16 +79,18 @@ def step_cost(
     sizes = _checked(rows)
     fed = sum(query for query, _ in sizes)
     matrices = matrix_costs(shape, fed, len(sizes) if logit_rows is None else logit_rows)
-    row_bytes = _kv_row_bytes(shape)
-    layers = range(len(shape.layer_types))
+    layers = _alike_layers(shape)
     return StepCost(
         linear_flops=sum(cost.flops for cost in matrices),
-        attention_flops=sum(_attention_flops(shape, sizes, layer, attention) for layer in layers),
+        attention_flops=sum(
+            count * _attention_flops(layer, sizes, attention) for layer, count in layers
+        ),
         weight_bytes=_unlisted_bytes(shape) + sum(cost.weight_bytes for cost in matrices),
         kv_read_bytes=sum(
-            row_bytes[layer] * _rows_read(shape, layer, *size) for layer in layers for size in sizes
+            count * layer.row_bytes * sum(_rows_read(layer, *size) for size in sizes)
+            for layer, count in layers
         ),
-        kv_write_bytes=fed * sum(row_bytes),
+        kv_write_bytes=fed * sum(layer.row_bytes * count for layer, count in layers),
         expansion_flops=_expansion_flops(shape, sizes),
     )
 
@@ -119,11 +138,9 @@ def attended_pairs(
 
 def kv_stored_bytes(shape: ModelShape, context_tokens: int) -> int:
     """Return the K/V bytes one sequence of this length keeps; windowed layers keep their window."""
-    row_bytes = _kv_row_bytes(shape)
-    windows = (_window(shape, layer) for layer in range(len(row_bytes)))
     return sum(
-        size * min(context_tokens, window or context_tokens)
-        for size, window in zip(row_bytes, windows, strict=True)
+        count * layer.row_bytes * min(context_tokens, layer.window or context_tokens)
+        for layer, count in _alike_layers(shape)
     )
 
 
@@ -211,16 +228,29 @@ def _pair_flops(shape: ModelShape, layer: int) -> int:
     return FLOPS_PER_MULTIPLY_ADD * shape.num_attention_heads * width
 
 
-def _attention_flops(
-    shape: ModelShape, sizes: list[tuple[int, int]], layer: int, attention: Attention
-) -> int:
-    window = _window(shape, layer)
-    is_chunked = shape.layer_types[layer] is LayerType.CHUNKED
+@lru_cache(maxsize=64)
+def _alike_layers(shape: ModelShape) -> tuple[tuple[_Layer, int], ...]:
+    """Return each kind of layer with how many there are; most models have one kind or two."""
+    row_bytes = _kv_row_bytes(shape)
+    kinds = Counter(
+        _Layer(
+            window=_window(shape, layer),
+            is_chunked=kind is LayerType.CHUNKED,
+            row_bytes=row_bytes[layer],
+            pair_flops=_pair_flops(shape, layer),
+        )
+        for layer, kind in enumerate(shape.layer_types)
+    )
+    return tuple(kinds.items())
+
+
+def _attention_flops(layer: _Layer, sizes: list[tuple[int, int]], attention: Attention) -> int:
+    window = layer.window
     if attention == "causal":
-        pairs = sum(attended_pairs(*size, window, is_chunked=is_chunked) for size in sizes)
+        pairs = sum(attended_pairs(*size, window, is_chunked=layer.is_chunked) for size in sizes)
     else:
         pairs = sum(query * _rows_held(window, query, context) for query, context in sizes)
-    return pairs * _pair_flops(shape, layer)
+    return pairs * layer.pair_flops
 
 
 def _rows_held(window: int | None, query_tokens: int, context_tokens: int) -> int:
@@ -229,13 +259,12 @@ def _rows_held(window: int | None, query_tokens: int, context_tokens: int) -> in
     return query_tokens + (before if window is None else min(before, window - 1))
 
 
-def _rows_read(shape: ModelShape, layer: int, query_tokens: int, context_tokens: int) -> int:
+def _rows_read(layer: _Layer, query_tokens: int, context_tokens: int) -> int:
     """Return the rows at least one query of a sequence attends to in this layer."""
-    window = _window(shape, layer)
-    if window is not None and shape.layer_types[layer] is LayerType.CHUNKED:
+    if layer.window is not None and layer.is_chunked:
         first = context_tokens - query_tokens
-        return context_tokens - first // window * window
-    return _rows_held(window, query_tokens, context_tokens)
+        return context_tokens - first // layer.window * layer.window
+    return _rows_held(layer.window, query_tokens, context_tokens)
 
 
 def _expansion_flops(shape: ModelShape, sizes: list[tuple[int, int]]) -> int:

@@ -5,10 +5,11 @@ No torch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.metrics import latency_summary
-from inference.records import LatencySummary, Phase, RunTrace, Source
+from inference.records import LatencySummary, Phase, RunTrace, Source, StepEvent
 from visuals.units import DASH, counted, milliseconds, significant
 
 COLD = "cold"  # one of its steps may hold first-call costs
@@ -41,16 +42,21 @@ class Figure:
 
 def headline(trace: RunTrace, request_id: str) -> tuple[Figure, ...]:
     """Return the figures of one request in the order of the page, dashes where nothing is known."""
-    summary = latency_summary(trace, request_id)
-    is_cold = any(event.cold and event.phase is Phase.DECODE for event in trace.events)
+    return figures_of(trace.events, latency_summary(trace, request_id))
+
+
+def figures_of(events: Sequence[StepEvent], summary: LatencySummary) -> tuple[Figure, ...]:
+    """Return the figures of a request that was summed up already."""
+    is_cold = any(event.cold and event.phase is Phase.DECODE for event in events)
     prefill_steps = sum(
-        event.phase is Phase.PREFILL and any(row.request_id == request_id for row in event.rows)
-        for event in trace.events
+        event.phase is Phase.PREFILL
+        and any(row.request_id == summary.request_id for row in event.rows)
+        for event in events
     )
     return (
         _ttft(summary, prefill_steps),
         *_between_tokens(summary, is_cold=is_cold),
-        *_rates(summary, len(trace.events), is_cold=is_cold),
+        *_rates(summary, len(events), is_cold=is_cold),
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from inference.costs import kv_stored_bytes, step_cost
-from inference.metrics import batch_tokens_per_s
-from inference.records import LatencySummary, ModelShape, Policy, RunTrace
+from inference.costs import kv_stored_bytes
+from inference.records import LatencySummary, ModelShape, Policy, Request
+from visuals.roofline_rows import cost_of
 from visuals.slots import Seated, SlotStep
 from visuals.units import DASH, amount, mebibytes, milliseconds, significant
 
@@ -57,7 +57,7 @@ def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
     ]
     if not shape.matrices:
         return {"weights_mib": mebibytes(shape.weight_bytes), "own": own, "flops_per_byte": DASH}
-    cost = step_cost(shape, step.event.rows)
+    cost = cost_of(step.event, shape)
     return {
         "weights_mib": mebibytes(cost.weight_bytes),
         "own": own,
@@ -65,18 +65,20 @@ def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
     }
 
 
-def rates(trace: RunTrace, summaries: Sequence[LatencySummary]) -> Frame:
+def rates(summaries: Sequence[LatencySummary], batch_tokens_per_s: float | None) -> Frame:
     """Return tokens a second of one row, the median over the requests, and of the whole batch."""
     each = [one.sequence_tokens_per_s for one in summaries if one.sequence_tokens_per_s]
     return {
         "each": significant(median(each) if each else None),
-        "all": significant(batch_tokens_per_s(trace)),
+        "all": significant(batch_tokens_per_s),
     }
 
 
-def latency_table(trace: RunTrace, summaries: Sequence[LatencySummary]) -> list[list[str]]:
+def latency_table(
+    requests: Sequence[Request], summaries: Sequence[LatencySummary]
+) -> list[list[str]]:
     """Return one line of text cells a request: when it came, its wait and its latencies."""
-    arrivals = {request.request_id: request.arrival_s for request in trace.requests}
+    arrivals = {request.request_id: request.arrival_s for request in requests}
     return [
         _latency_line(number, arrivals[summary.request_id], summary)
         for number, summary in enumerate(summaries, start=1)

@@ -6,7 +6,7 @@ of requests that have come in and have no slot yet. No torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import altair as alt
@@ -158,27 +158,42 @@ def slot_steps(trace: RunTrace) -> Iterator[SlotStep]:
     return (walk.step(event) for event in trace.events)
 
 
-def span_rows(steps: Sequence[SlotStep]) -> list[Row]:
-    """Return a row for each stretch of time in which a slot did the same for the same request."""
-    rows: list[Row] = []
-    open_rows: dict[Cell, Row] = {}
-    for step in steps:
+class Spans:
+    """The stretches of time in which a slot did the same for the same request, step by step.
+
+    Attributes:
+        rows: One a stretch, by its beginning; the newest of each lane grows with the next step.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self._open: dict[Cell, Row] = {}
+
+    def add(self, step: SlotStep) -> None:
+        """Take the next step."""
         for lane, number, kind in _lanes(step):
-            before = open_rows.get(lane)
+            before = self._open.get(lane)
             if before is not None and _goes_on(before, number, kind, step.began_s):
                 before["to"] = round(step.ended_s, 4)
                 continue
             row: Row = {
-                "k": len(rows),
+                "k": len(self.rows),
                 "lane": lane,
                 "from": round(step.began_s, 4),
                 "to": round(step.ended_s, 4),
                 "kind": kind,
                 "request": number,
             }
-            rows.append(row)
-            open_rows[lane] = row
-    return rows
+            self.rows.append(row)
+            self._open[lane] = row
+
+
+def span_rows(steps: Iterable[SlotStep]) -> list[Row]:
+    """Return a row for each stretch of time in which a slot did the same for the same request."""
+    spans = Spans()
+    for step in steps:
+        spans.add(step)
+    return spans.rows
 
 
 def slot_timeline(trace: RunTrace | None = None) -> Chart:
@@ -203,7 +218,7 @@ def slot_timeline(trace: RunTrace | None = None) -> Chart:
     )
     datasets = None
     if trace is not None:
-        datasets = {"slot_spans": span_rows(list(slot_steps(trace)))[-MAX_SPANS:]}
+        datasets = {"slot_spans": span_rows(slot_steps(trace))[-MAX_SPANS:]}
     return finished(
         alt.layer(bars),
         datasets,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from math import exp
 from typing import TypeAlias
 
@@ -37,6 +38,7 @@ def pieces_of(pieces: Iterable[TokenPiece], ids: Collection[int]) -> dict[int, T
     return {piece.token_id: piece for piece in pieces if piece.token_id in ids}
 
 
+@lru_cache(maxsize=1 << 15)
 def shown(piece: TokenPiece) -> tuple[str, str]:
     """Return a token as it is written on the strip, and its kind: normal, special or fragment."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inference.metrics import latency_summaries
+from inference.metrics import batch_tokens_per_s, latency_summaries
 from inference.records import BatchPlan, Policy, RunTrace
 from tests.visuals.batches import LAP_S, batch_trace
 from visuals.shares import latency_table, rates, shared_and_own, step_picture
@@ -15,7 +15,7 @@ CONTINUOUS = BatchPlan(policy=Policy.CONTINUOUS, slots=2)
 
 
 def spans(trace: RunTrace) -> list[tuple[object, object, object, object, object]]:
-    rows = span_rows(list(slot_steps(trace)))
+    rows = span_rows(slot_steps(trace))
     return [(row["lane"], row["request"], row["kind"], row["from"], row["to"]) for row in rows]
 
 
@@ -99,13 +99,16 @@ def test_weights_are_shared_and_each_row_that_is_fed_has_its_own_bytes() -> None
 def test_rates_are_of_decode_steps_alone() -> None:
     trace = batch_trace(STATIC)
 
-    assert rates(trace, latency_summaries(trace)) == {"each": "2.00", "all": "3.20"}
+    assert rates(latency_summaries(trace), batch_tokens_per_s(trace)) == {
+        "each": "2.00",
+        "all": "3.20",
+    }
 
 
 def test_each_request_has_a_line_with_its_wait_and_what_held_it_up() -> None:
     trace = batch_trace(CONTINUOUS, gap_s=0.25)
 
-    lines = latency_table(trace, latency_summaries(trace))
+    lines = latency_table(trace.requests, latency_summaries(trace))
 
     assert [line[:4] for line in lines] == [
         ["1", "0\u00a0s", "0\u00a0s", "0.500\u00a0s"],

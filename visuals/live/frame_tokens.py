@@ -39,12 +39,14 @@ class Drawn:
         seen: Steps drawn before the frame.
         done: Steps drawn with it.
         pieces: The bytes of all tokens that the frame needs.
+        outputs: The tokens that the frame's steps selected, with what else was likely.
     """
 
     trace: RunTrace
     seen: int
     done: int
     pieces: Pieces
+    outputs: list[Item]
 
     @property
     def fresh(self) -> tuple[StepEvent, ...]:
@@ -66,7 +68,9 @@ class Drawn:
 def needed_pieces(trace: RunTrace, start: int, seen: int) -> Pieces:
     """Return the bytes of all tokens that a frame from ``start``, step ``seen``, may need."""
     ids = {token_id for _, token_id in _prompt_ids(trace, start)}
-    ids |= _ids(trace.events[max(seen - _STEPS_BACK, 0) : seen + _MOST_STEPS])
+    ids |= _selected(trace.events[max(seen - _STEPS_BACK, 0) : seen])
+    fresh = trace.events[seen : seen + _MOST_STEPS]
+    ids |= _selected(fresh) | _likely(fresh)
     return pieces_of(trace.pieces, ids) if ids else {}
 
 
@@ -79,21 +83,22 @@ def prompt_items(trace: RunTrace, start: int, pieces: Pieces) -> list[Item]:
     return items[: _fitting([json_size(item) for item in items], ITEM_BYTES)]
 
 
-def fitting_steps(trace: RunTrace, seen: int, room: int, pieces: Pieces) -> int:
-    """Return how many of the steps not seen fit into a frame: one at least where there are any."""
-    events = trace.events[seen : seen + _MOST_STEPS]
-    return _fitting([_step_size(event, pieces) for event in events], room)
-
-
-def output_items(drawn: Drawn) -> list[Item]:
-    """Return the tokens that the frame's steps selected, with what else was likely."""
-    number = {request.request_id: n for n, request in enumerate(drawn.trace.requests)}
-    return [
-        output_item(row, (number.get(row.request_id, 0), event.index), drawn.pieces)
-        for event in drawn.fresh
-        for row in event.rows
-        if row.token_id is not None
-    ]
+def fitting_steps(trace: RunTrace, seen: int, room: int, pieces: Pieces) -> list[list[Item]]:
+    """Return the tokens of each step not seen that fits: of one at least where there are any."""
+    number = {request.request_id: n for n, request in enumerate(trace.requests)}
+    used = 0
+    steps: list[list[Item]] = []
+    for event in trace.events[seen : seen + _MOST_STEPS]:
+        items = [
+            output_item(row, (number.get(row.request_id, 0), event.index), pieces)
+            for row in event.rows
+            if row.token_id is not None
+        ]
+        used += _step_size(event, items, pieces)
+        if used > room and steps:
+            return steps
+        steps.append(items)
+    return steps
 
 
 def text_parts(drawn: Drawn, *, is_final: bool) -> list[Frame]:
@@ -104,11 +109,13 @@ def text_parts(drawn: Drawn, *, is_final: bool) -> list[Frame]:
     """
     is_over = is_final and drawn.done == len(drawn.trace.events)
     before_from = max(drawn.seen - _STEPS_BACK, 0)
+    before = _ids_of_requests(drawn.trace.events[before_from : drawn.seen])
+    added = _ids_of_requests(drawn.fresh)
     parts: list[Frame] = []
     for number, request in enumerate(drawn.trace.requests):
-        before = _row_bytes(drawn, request.request_id, before_from, drawn.seen)
-        added = _row_bytes(drawn, request.request_id, drawn.seen, drawn.done)
-        text, held = text_added(before, added)
+        known = text_bytes(before.get(request.request_id, ()), drawn.pieces)
+        fresh = text_bytes(added.get(request.request_id, ()), drawn.pieces)
+        text, held = text_added(known, fresh)
         end = held.decode("utf-8", errors="replace") if is_over else ""
         parts.append({"row": number, "add": text, "held": len(held), "end": end})
     return parts
@@ -137,30 +144,29 @@ def _fitting(sizes: list[int], room: int) -> int:
     return len(sizes)
 
 
-def _step_size(event: StepEvent, pieces: Pieces) -> int:
+def _step_size(event: StepEvent, items: list[Item], pieces: Pieces) -> int:
     """Return the bytes that a step takes in a frame, at most."""
-    size = _STEP_ROWS
-    for row in event.rows:
-        size += _MASK_ROW
-        if row.token_id is not None:
-            size += json_size(output_item(row, (0, event.index), pieces)) + 4
-            size += len(piece_of(row.token_id, pieces).raw) * _BYTE_IN_JSON
-    return size
+    ids = (row.token_id for row in event.rows if row.token_id is not None)
+    text = sum(len(piece_of(token_id, pieces).raw) for token_id in ids)
+    masks = _MASK_ROW * len(event.rows)
+    return _STEP_ROWS + masks + json_size(items) + text * _BYTE_IN_JSON
 
 
-def _ids(events: Sequence[StepEvent]) -> set[int]:
-    """Return the ids that the steps selected or found likely."""
-    rows = [row for event in events for row in event.rows]
-    selected = {row.token_id for row in rows if row.token_id is not None}
-    return selected | {candidate.token_id for row in rows for candidate in row.candidates}
+def _selected(events: Sequence[StepEvent]) -> set[int]:
+    """Return the ids that the steps selected."""
+    return {row.token_id for e in events for row in e.rows if row.token_id is not None}
 
 
-def _row_bytes(drawn: Drawn, request_id: str, first: int, last: int) -> bytes:
-    """Return the bytes that some of the steps give to one request's text."""
-    ids = [
-        row.token_id
-        for event in drawn.trace.events[first:last]
-        for row in event.rows
-        if row.token_id is not None and row.request_id == request_id
-    ]
-    return text_bytes(ids, drawn.pieces)
+def _likely(events: Sequence[StepEvent]) -> set[int]:
+    """Return the ids that the steps found likely."""
+    return {likely.token_id for e in events for row in e.rows for likely in row.candidates}
+
+
+def _ids_of_requests(events: Sequence[StepEvent]) -> dict[str, list[int]]:
+    """Return the tokens that some of the steps selected, by the request they belong to."""
+    ids: dict[str, list[int]] = {}
+    for event in events:
+        for row in event.rows:
+            if row.token_id is not None:
+                ids.setdefault(row.request_id, []).append(row.token_id)
+    return ids

@@ -3,12 +3,13 @@
 The cursor counts items seen: first the prompt tokens of all requests, then the steps. A frame
 says ``from``, ``to`` and ``total``; where there is more than fits, ``to < total`` and the next
 frame goes on from ``to``. Any cursor, 0 included, therefore replays the rest of the run.
-Pure: nothing is kept between calls. No torch, no page.
+A viewer's tally carries the figures of the steps drawn from frame to frame; without it they are
+counted anew, and come out the same. No torch, no page.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from inference.records import Finish, Part, RunState, RunStatus, RunTrace
 from visuals import (
@@ -30,11 +31,11 @@ from visuals.live.frame_tokens import (
     Frame,
     fitting_steps,
     needed_pieces,
-    output_items,
     prompt_items,
     text_parts,
 )
 from visuals.live.tables import json_size
+from visuals.live.tally import Tally, is_batch
 
 VERSION = 1
 MAX_FRAME_BYTES = 64 * 1024
@@ -45,13 +46,16 @@ FINISH_WORDS = {
 }
 
 
-def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
+def frame(
+    trace: RunTrace | None, status: RunStatus, cursor: int, tally: Tally | None = None
+) -> Frame:
     """Return what a viewer who has seen ``cursor`` items draws next, as JSON-able values.
 
     Args:
         trace: The run so far; None while there is nothing but its status.
         status: Where the run stands.
         cursor: Items that this viewer has drawn; one that is too large counts as all.
+        tally: What this viewer's frames have in common; None for a frame by itself.
     """
     if trace is None:
         return {"v": VERSION, "run": _run(status), "from": 0, "to": 0, "total": 0}
@@ -63,9 +67,13 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
     prompt = prompt_items(trace, start, pieces)
     is_prompt_done = start + len(prompt) >= prompt_total
     room = ITEM_BYTES - json_size(prompt)
-    steps = fitting_steps(trace, seen, room, pieces) if is_prompt_done else 0
-    drawn = Drawn(trace=trace, seen=seen, done=seen + steps, pieces=pieces)
-    batch, slot_tables = batch_parts(drawn)
+    fitting = fitting_steps(trace, seen, room, pieces) if is_prompt_done else []
+    steps = len(fitting)
+    outputs = [item for items in fitting for item in items]
+    drawn = Drawn(trace=trace, seen=seen, done=seen + steps, pieces=pieces, outputs=outputs)
+    tally = tally or Tally()
+    tally.take(trace, drawn.done)
+    batch, slot_tables = batch_parts(drawn, tally)
     body: Frame = {
         "v": VERSION,
         "run": _run(status) | {"ended": finish_words(trace)},
@@ -81,7 +89,7 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
     if start == 0:
         body["model"] = _model(trace)
     if start == 0 or steps:
-        body |= _step_parts(drawn)
+        body |= _step_parts(drawn, tally)
     body |= batch
     if weights.is_changed(trace.events[:seen], drawn.events):
         body["weights"] = weights.reuse_items(drawn.events, trace.info.shape)
@@ -90,10 +98,10 @@ def frame(trace: RunTrace | None, status: RunStatus, cursor: int) -> Frame:
 
 def finish_words(trace: RunTrace) -> str:
     """Return why a run that finished did, where all its rows ended alike; empty otherwise."""
-    ends = {row.finish for event in trace.events for row in event.rows if row.finish is not None}
-    if trace.state is not RunState.DONE or len(ends) != 1:
+    if trace.state is not RunState.DONE:
         return ""
-    return FINISH_WORDS[ends.pop()]
+    ends = {row.finish for event in trace.events for row in event.rows if row.finish is not None}
+    return FINISH_WORDS[ends.pop()] if len(ends) == 1 else ""
 
 
 def _run(status: RunStatus) -> Frame:
@@ -132,15 +140,14 @@ def _model(trace: RunTrace) -> Frame:
     }
 
 
-def _step_parts(drawn: Drawn) -> Frame:
+def _step_parts(drawn: Drawn, tally: Tally) -> Frame:
     """Return what the new steps add, with captions and figures as of the newest of them."""
     trace, events = drawn.trace, drawn.events
     shape = trace.info.shape
     ids = [request.request_id for request in trace.requests]
     first = ids[0] if ids else ""
-    upto = trace if len(events) == len(trace.events) else replace(trace, events=events)
     return {
-        "outputs": output_items(drawn),
+        "outputs": drawn.outputs,
         "mask": attention.mask_steps(drawn.fresh, first),
         "masks": attention.mask_rows(drawn.fresh, ids) if len(ids) > 1 else [],
         "step": _step(drawn),
@@ -159,7 +166,7 @@ def _step_parts(drawn: Drawn) -> Frame:
         "look": attention.look_cost(events),
         "account": cache_account.account(events, trace.info),
         "next": _next_token(drawn, first),
-        "figures": _figures(upto, first),
+        "figures": _figures(drawn, tally, first),
     }
 
 
@@ -173,10 +180,13 @@ def _next_token(drawn: Drawn, request_id: str) -> Frame | None:
     return None
 
 
-def _figures(trace: RunTrace, request_id: str) -> list[Frame]:
+def _figures(drawn: Drawn, tally: Tally, request_id: str) -> list[Frame]:
     """Return the headline figures; of several requests they are the first one's, and say so."""
-    made = [asdict(figure) for figure in figures.headline(trace, request_id)] if request_id else []
-    for figure in made if len(trace.requests) > 1 else ():
+    if not request_id:
+        return []
+    summary = tally.latency.summary(request_id)
+    made = [asdict(figure) for figure in figures.figures_of(drawn.events, summary)]
+    for figure in made if is_batch(drawn.trace) else ():
         figure["note"] = ", ".join(filter(None, ("request 1", str(figure["note"]))))
     return made
 

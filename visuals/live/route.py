@@ -24,6 +24,7 @@ from inference.records import TelemetrySample
 from visuals.live.frames import frame
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.live.tally import Tally
 from visuals.live.vega import bundle
 
 FRAME_INTERVAL_S = 0.1
@@ -66,12 +67,12 @@ async def _vega(_request: Request) -> Response:
 
 async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
     """Send frames until the run is final and all of it was sent."""
-    cursor, last = _cursor(socket), _Sent()
+    cursor, last, tally = _cursor(socket), _Sent(), Tally()
     while True:
         started_s = time.monotonic()
         status = hub.status(run)
         trace = hub.snapshot(run)
-        update = frame(trace, status, cursor)
+        update = frame(trace, status, cursor, tally)
         is_whole = update["to"] == update["total"]
         if last.is_worth_sending(update, started_s):
             await socket.send_text(json.dumps(update, allow_nan=False))

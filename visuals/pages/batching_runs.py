@@ -37,7 +37,7 @@ def runs_section(hub: Hub) -> None:
         st.caption(EXPLANATION["how"])
         rows = [
             dict(zip(LATENCY_COLUMNS, cells, strict=True))
-            for cells in latency_table(trace, latency_summaries(trace))
+            for cells in latency_table(trace.requests, latency_summaries(trace))
         ]
         st.dataframe(rows, hide_index=True, key="br-latency")
         st.caption(

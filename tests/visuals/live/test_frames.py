@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from inference.records import Finish, RunState, RunStatus, RunTrace
+from inference.records import BatchPlan, Candidate, Finish, Policy, RunState, RunStatus, RunTrace
+from tests.visuals.batches import batch_trace
 from tests.visuals.traces import DONE, RUNNING, SPECIAL, empty_trace, trace_of
 from visuals.live.frames import MAX_FRAME_BYTES, finish_words, frame
+from visuals.live.tally import Tally
 from visuals.tokens import hex_bytes
 from visuals.utilization import missing
 
@@ -21,9 +23,10 @@ BYTES_OF_FAMILY = [FAMILY.encode()[place : place + 1] for place in range(len(FAM
 def _frames(trace: RunTrace, status: RunStatus = DONE) -> list[dict[str, Any]]:
     """Return the frames of a viewer who attaches when the run stands like this."""
     frames: list[dict[str, Any]] = []
-    cursor = 0
+    cursor, tally = 0, Tally()
     while True:
-        frames.append(json.loads(json.dumps(frame(trace, status, cursor), allow_nan=False)))
+        drawn = frame(trace, status, cursor, tally)
+        frames.append(json.loads(json.dumps(drawn, allow_nan=False)))
         cursor = frames[-1]["to"]
         if cursor == frames[-1]["total"]:
             return frames
@@ -52,6 +55,24 @@ def test_no_frame_of_a_long_run_is_larger_than_allowed(long_run: RunTrace) -> No
 
     assert max(len(json.dumps(shown)) for shown in frames) <= MAX_FRAME_BYTES
     assert len(frames) < 160
+
+
+@pytest.mark.parametrize("policy", list(Policy))
+def test_no_frame_of_32_long_rows_is_larger_than_allowed(policy: Policy) -> None:
+    plan = BatchPlan(policy=policy, slots=32)
+    likely = tuple(Candidate(token_id=1, logprob=-0.5) for _ in range(5))
+    lengths = [256 - number for number in range(32)]
+    run = batch_trace(plan, lengths, [40 + number % 7 for number in range(32)], gap_s=0.2)
+    events = tuple(
+        replace(event, rows=tuple(replace(row, candidates=likely) for row in event.rows))
+        for event in run.events
+    )
+
+    frames = _frames(replace(run, events=events))
+
+    assert max(len(json.dumps(shown)) for shown in frames) <= MAX_FRAME_BYTES
+    outputs = [item for shown in frames for item in shown.get("outputs", [])]
+    assert len(outputs) == sum(len(event.rows) for event in events)
 
 
 def test_all_frames_together_are_the_whole_run(long_run: RunTrace) -> None:
