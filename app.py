@@ -12,6 +12,7 @@ from inference.messages import LoadModel
 from visuals.live.attention_route import attention_routes
 from visuals.live.hub import app_hub
 from visuals.live.keeping import app_keeper
+from visuals.live.page_addresses import page_routes
 from visuals.live.route import live_routes
 from visuals.live.vega import bundle
 
@@ -38,5 +39,5 @@ async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
         hub.close()
 
 
-routes = [*live_routes(app_hub()), *attention_routes(app_hub())]
+routes = [*live_routes(app_hub()), *attention_routes(app_hub()), *page_routes()]
 app = st.App("visuals/pages/main.py", routes=routes, lifespan=engine_lifespan)
