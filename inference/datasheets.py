@@ -13,7 +13,7 @@ from math import isfinite
 from inference.errors import InputError
 from inference.part_list import PARTS
 from inference.records import Ceilings, Source
-from inference.roofline_records import Datasheet
+from inference.roofline_records import Datasheet, EnteredCeilings
 
 SEPARATORS = re.compile(r"[^0-9a-z]+")
 
@@ -86,10 +86,10 @@ def _given_ceilings(text: str) -> Ceilings:
     if not all(isfinite(rate) and rate > 0 for rate in rates):
         msg = f"the rates in {text!r} must be finite and above zero, such as 989e12:3.35e12"
         raise InputError(msg)
-    return Ceilings(
+    return EnteredCeilings(
         flops_per_s=rates[0],
         bytes_per_s=rates[1],
-        source=Source.DATASHEET,
+        source=Source.COUNTED,  # of no clock and no vendor; ``roof_tag`` names them
         method="two rates given by the user",
     )
 

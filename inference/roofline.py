@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from inference.errors import InputError
 from inference.records import Ceilings, StepCost
-from inference.roofline_records import Bound, Part, RooflinePoint
+from inference.roofline_records import Bound, Part, RooflinePoint, roof_tag
 
 # Source: our choice. Below a quarter of the roof above it a step spends more than three quarters of
 # its lap neither moving nor computing at the device's rate: launches, host work or small kernels.
@@ -110,7 +110,7 @@ def _bound(work: Work, ratio: float, ceilings: Ceilings) -> Bound:
 def _alarm(work: Work, ratio: float, ceilings: Ceilings) -> str:
     if ratio <= 1 + NOISE_RATIO:
         return ""
-    share = f"{ratio:.0%} of the {ceilings.source} roof"
+    share = f"{ratio:.0%} of the {roof_tag(ceilings)} roof"
     if _side(work, ceilings) is Bound.MEMORY:
         return (
             f"This point reaches {share}: some of the counted bytes were not read from memory but "

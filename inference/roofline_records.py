@@ -12,6 +12,18 @@ from enum import StrEnum
 
 from inference.records import Ceilings, Device, Part, Source, StepCost
 
+ENTERED = "entered"  # the tag of roofs that a reader typed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnteredCeilings(Ceilings):
+    """Two rates that a reader typed: nothing measured them here and no vendor states them."""
+
+
+def roof_tag(ceilings: Ceilings) -> str:
+    """Return how roofs were come by, in the word that stands beside them wherever they are."""
+    return ENTERED if isinstance(ceilings, EnteredCeilings) else ceilings.source.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:

@@ -6,6 +6,8 @@ solid, from a data sheet dotted. No torch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 
 from inference.records import Part, RunTrace
@@ -27,6 +29,7 @@ EXPLANATION = {
 }
 
 SOURCES = list(PROVENANCE_DASHES)
+LIVE_TAGS = ("measured", "datasheet")
 _PHASES = ["prefill", "decode"]
 _X_TITLE = "FLOP per byte moved"
 _Y_TITLE = "FLOP/s"
@@ -54,11 +57,24 @@ def _roofline(part: Part, trace: RunTrace | None) -> Chart:
     return roofline(name, datasets, description=f"Roofline chart, log-log: {part.value} points.")
 
 
-def roofline(name: str, datasets: dict[str, list[Row]] | None, *, description: str) -> Chart:
-    """Return roofs, their ridge, the points with a trail, and a ring around the newest ones."""
+def roofline(
+    name: str,
+    datasets: dict[str, list[Row]] | None,
+    *,
+    description: str,
+    tags: Sequence[str] = LIVE_TAGS,
+) -> Chart:
+    """Return roofs, their ridge, the points with a trail, and a ring around the newest ones.
+
+    Args:
+        name: Of the points' data; the others' names begin with it.
+        datasets: The rows; None leaves them to be set from outside.
+        description: What the chart shows, in words.
+        tags: How the roofs drawn were come by, for the legend.
+    """
     chart = alt.layer(
         _ends(f"{name}_extent"),
-        _roofs(f"{name}_roofs"),
+        _roofs(f"{name}_roofs", tags),
         *_ridges(f"{name}_ridges"),
         _trail(name),
         _points(name),
@@ -83,16 +99,17 @@ def _ends(name: str) -> alt.Chart:
     return ends.encode(x=_x("x:Q"), y=_y("y:Q"))
 
 
-def _dash() -> alt.StrokeDash:
+def _dash(tags: Sequence[str]) -> alt.StrokeDash:
     """Return the line style that says how a roof was come by."""
     scale = alt.Scale(domain=SOURCES, range=[list(PROVENANCE_DASHES[name]) for name in SOURCES])
-    return alt.StrokeDash("source:N", title="roofs", scale=scale, legend=alt.Legend(orient="top"))
+    legend = alt.Legend(orient="top", values=list(tags))
+    return alt.StrokeDash("source:N", title="roofs", scale=scale, legend=legend)
 
 
-def _roofs(name: str) -> alt.Chart:
+def _roofs(name: str, tags: Sequence[str]) -> alt.Chart:
     base = alt.Chart(alt.NamedData(name))
     return base.mark_line(color=ROOF, strokeWidth=2.5, strokeJoin="round").encode(
-        x=_x("x:Q"), y=_y("y:Q"), strokeDash=_dash(), detail="roof:N"
+        x=_x("x:Q"), y=_y("y:Q"), strokeDash=_dash(tags), detail="roof:N"
     )
 
 

@@ -23,7 +23,7 @@ from inference.records import (
     StepEvent,
 )
 from inference.roofline import attainable_flops_per_s, roofline_point, work_of
-from inference.roofline_records import Bound, RooflinePoint
+from inference.roofline_records import Bound, RooflinePoint, roof_tag
 from visuals.axes import picked
 from visuals.theme import Row
 from visuals.units import amount, percent, share, significant
@@ -106,7 +106,7 @@ def roof_rows(roofs: Iterable[Ceilings], ends: tuple[Place, Place]) -> list[Row]
     """Return the corners of each roof from one end of the axis to the other, with its source."""
     (low, _), (high, _) = ends
     return [
-        {"roof": number, "source": roof.source.value, "x": x, "y": attainable_flops_per_s(roof, x)}
+        {"roof": number, "source": roof_tag(roof), "x": x, "y": attainable_flops_per_s(roof, x)}
         for number, roof in enumerate(roofs)
         for x in (low, roof.ridge_flops_per_byte, high)
     ]
@@ -116,11 +116,11 @@ def ridge_rows(roofs: Iterable[Ceilings]) -> list[Row]:
     """Return where each pair of roofs meets, named."""
     return [
         {
-            "source": roof.source.value,
+            "source": roof_tag(roof),
             "x": roof.ridge_flops_per_byte,
             "y": roof.flops_per_s,
             "bytes": roof.bytes_per_s,
-            "label": f"ridge {significant(roof.ridge_flops_per_byte)} ({roof.source.value})",
+            "label": f"ridge {significant(roof.ridge_flops_per_byte)} ({roof_tag(roof)})",
         }
         for roof in roofs
     ]

@@ -34,7 +34,13 @@ BAND_COLOURS = ("#00543D", "#007455", "#009E73", "#3DB994", "#7ED0B6", "#BDE6D8"
 SOLID: tuple[int, ...] = (1, 0)
 DASHED: tuple[int, ...] = (5, 3)
 DOTTED: tuple[int, ...] = (1, 3)
-PROVENANCE_DASHES = {"measured": SOLID, "counted": DASHED, "datasheet": DOTTED}
+DASH_DOTTED: tuple[int, ...] = (6, 3, 1, 3)
+PROVENANCE_DASHES = {
+    "measured": SOLID,
+    "counted": DASHED,
+    "datasheet": DOTTED,
+    "entered": DASH_DOTTED,
+}
 
 Cell: TypeAlias = float | str | None
 Row: TypeAlias = dict[str, Cell]

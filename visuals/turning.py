@@ -20,7 +20,7 @@ from visuals.theme import HOST, PREFILL, PROVENANCE_DASHES, Chart, Row, decades,
 from visuals.units import milliseconds
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-_SOURCES = list(PROVENANCE_DASHES)
+_SOURCES = ("measured", "counted")
 _X = "tokens fed in one step (T)"
 _Y = "ms per step"
 

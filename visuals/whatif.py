@@ -12,7 +12,7 @@ import altair as alt
 
 from inference.records import Ceilings, ModelShape, Part, StepCost
 from inference.roofline import attainable_flops_per_s, work_of
-from inference.roofline_records import Bound, WhatIf, Workload
+from inference.roofline_records import Bound, WhatIf, Workload, roof_tag
 from inference.whatif import decode_cost
 from visuals.roofline import roofline
 from visuals.roofline_rows import axis_ends, end_rows, ridge_rows, roof_rows
@@ -127,7 +127,12 @@ def counted_roofline(ceilings: Ceilings, steps: dict[str, StepCost], *, name: st
         f"{name}_extent": end_rows(ends),
         f"{name}_now": [{**row, "label": f"{row['phase']} (counted)"} for row in rows],
     }
-    return roofline(name, datasets, description="Roofline chart, log-log: counted steps.")
+    return roofline(
+        name,
+        datasets,
+        description="Roofline chart, log-log: counted steps.",
+        tags=(roof_tag(ceilings),),
+    )
 
 
 def batch_times(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> Chart:
@@ -185,7 +190,7 @@ def roofs_text(ceilings: Ceilings) -> str:
     return (
         f"{scaled(ceilings.flops_per_s, 'FLOP/s')}, {scaled(ceilings.bytes_per_s, 'B/s')}, "
         f"ridge {amount(ceilings.ridge_flops_per_byte, 'FLOP/byte')} \u00b7 "
-        f"**{ceilings.source.value}**: {ceilings.method}"
+        f"**{roof_tag(ceilings)}**: {ceilings.method}"
     )
 
 

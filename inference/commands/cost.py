@@ -14,6 +14,7 @@ from inference.datasheets import device_ceilings, device_memory_bytes
 from inference.errors import InputError
 from inference.public_configs import public_config, public_config_names
 from inference.records import ModelShape, StepCost
+from inference.roofline_records import roof_tag
 from inference.whatif import (
     bound_of,
     check_positive,
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
                 "bytes_per_s": ceilings.bytes_per_s,
                 "ridge_flops_per_byte": ceilings.ridge_flops_per_byte,
                 "memory_bytes": device_memory_bytes(args.device),
-                "source": ceilings.source.value,
+                "source": roof_tag(ceilings),
                 "method": ceilings.method,
             },
         }

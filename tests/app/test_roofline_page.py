@@ -172,7 +172,8 @@ def test_two_rates_of_ones_own_serve_as_a_device(page: AppTest) -> None:
     page.number_input(key="wi-gbs").set_value(1000.0).run()
 
     assert not page.exception
-    assert "two rates given by the user" in sentences(page)
+    assert "**entered**: two rates given by the user" in sentences(page)
+    assert "datasheet" not in sentences(page)
 
 
 def test_this_machine_is_a_device_once_it_was_measured(page: AppTest, hub: HubUnderTest) -> None:

@@ -49,6 +49,9 @@ def test_a_config_file_gives_the_promised_fields(
     assert fields["kv_write_bytes"] == expected.kv_write_bytes == 1_048_576
     assert fields["flops_per_byte"] == expected.flops_per_byte
     assert fields["step_s"] == expected.bytes_moved / 3.35e12
+    told = fields["device"]
+    assert isinstance(told, dict)
+    assert told["source"] == "entered"
 
 
 def test_without_a_device_no_time_is_given(capsys: pytest.CaptureFixture[str]) -> None:

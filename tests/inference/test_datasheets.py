@@ -13,6 +13,7 @@ from inference.datasheets import (
 from inference.errors import InputError
 from inference.part_list import PARTS
 from inference.records import Source
+from inference.roofline_records import roof_tag
 
 
 def test_no_name_stands_for_two_parts() -> None:
@@ -86,6 +87,8 @@ def test_two_rates_stand_for_any_device() -> None:
 
     assert (ceilings.flops_per_s, ceilings.bytes_per_s) == (989e12, 3.35e12)
     assert "user" in ceilings.method
+    assert roof_tag(ceilings) == "entered"
+    assert roof_tag(device_ceilings("H100", "bfloat16")) == "datasheet"
     assert device_memory_bytes("989e12:3.35e12") is None
     assert device_memory_bytes("H100") == 80 << 30
 

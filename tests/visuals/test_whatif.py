@@ -48,6 +48,21 @@ def test_the_figures_are_those_counted_and_say_which_roof_wins() -> None:
     assert shown["memory"].note == "fits in 80.0\u00a0GiB"
 
 
+def test_rates_that_a_reader_typed_are_tagged_as_entered_and_as_nothing_else() -> None:
+    """They carried the tag of a data sheet, which no vendor had written."""
+    answer = what_if(LLAMA, device_ceilings("989e12:3.35e12", "bfloat16"), ONE)
+
+    spec = whatif_roofline(answer).to_dict()
+
+    data = spec["datasets"]
+    assert {row["source"] for row in data["whatif_roofs"] + data["whatif_ridges"]} == {"entered"}
+    assert "(entered)" in data["whatif_ridges"][0]["label"]
+    [roofs] = [one for one in spec["layer"] if one["data"]["name"] == "whatif_roofs"]
+    assert roofs["encoding"]["strokeDash"]["legend"]["values"] == ["entered"]
+    assert "**entered**" in roofs_text(answer.ceilings)
+    assert "datasheet" not in str(spec["datasets"]) + roofs_text(answer.ceilings)
+
+
 def test_a_model_too_large_for_the_device_does_not_fit() -> None:
     shape = public_shape("Llama-3.1-70B", "bfloat16")
     answer = what_if(shape, H100, ONE, device_memory_bytes("H100 SXM"))
