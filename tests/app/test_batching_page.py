@@ -213,6 +213,40 @@ def test_the_same_prompt_runs_as_often_as_asked_under_the_plan_chosen(live: AppT
     assert command.plan == BatchPlan(policy=Policy.CONTINUOUS, slots=2, padding=Padding.LEFT)
 
 
+def test_each_prompt_can_have_an_arrival_time_of_its_own(live: AppTest) -> None:
+    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.number_input(key="batch_count").set_value(3).run()
+    live.text_input(key="batch_arrivals").set_value("0, 2.5, 1").run()
+
+    command = press_batch(live, SAME)
+
+    assert not live.exception
+    assert [one.arrival_s for one in command.requests] == [0.0, 2.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("0, 1", "2 arrival times for 3 prompts"),
+        ("0, soon, 2", "numbers of seconds"),
+        ("0, -1, 2", "request 2 arrives at -1 s, and the run begins at 0 s"),
+        ("0, inf, 2", "request 2 arrives at inf s"),
+    ],
+    ids=["too few", "no number", "in the past", "never"],
+)
+def test_arrival_times_that_cannot_be_are_refused_and_nothing_is_run(
+    live: AppTest, typed: str, sentence: str
+) -> None:
+    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.number_input(key="batch_count").set_value(3).run()
+    live.text_input(key="batch_arrivals").set_value(typed).run()
+    live.button(key="start").click().run()
+
+    assert not live.exception
+    assert any(sentence in error.value for error in live.error)
+    assert not [c for c in STAGE.under_test.engine.commands if isinstance(c, Generate)]
+
+
 def test_typed_prompts_are_parted_by_the_mark(live: AppTest) -> None:
     command = press_batch(live, TYPED, "one\nmore\n---\ntwo\n ---\n\n---\nthree")
 

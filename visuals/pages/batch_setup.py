@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import streamlit as st
 
-from inference.batching import MAX_ROWS, rows_that_fit
+from inference.batching import MAX_ROWS, check_arrivals, rows_that_fit
 from inference.costs import kv_stored_bytes
-from inference.errors import TokenByTokenError
+from inference.errors import InputError, TokenByTokenError
 from inference.messages import ModelReady
 from inference.orders import RunOrder, build_requests
 from inference.records import BatchPlan, Padding, Policy
@@ -48,12 +49,15 @@ def batch_tools(hub: Hub) -> None:
 
 
 def batched(order: RunOrder) -> RunOrder:
-    """Return the order with all prompts of the batch and its plan; one prompt stays as it is."""
+    """Return the order with all prompts of the batch and its plan; one prompt stays as it is.
+
+    Raises:
+        InputError: The arrival times typed are not one a prompt.
+    """
     if _source() == ONE:
         return order
     state = st.session_state
     prompts = batch_prompts()
-    gap_s = float(state.get("batch_gap", 0.0))
     chunk = int(state.get("batch_chunk", 0))
     return replace(
         order,
@@ -63,7 +67,7 @@ def batched(order: RunOrder) -> RunOrder:
             slots=int(state.get("batch_slots", 0)) or None,
             padding=state.get("batch_padding", Padding.LEFT),
         ),
-        arrivals_s=tuple(gap_s * number for number in range(len(prompts))),
+        arrivals_s=_arrivals_s(len(prompts)),
         chunk_tokens=chunk or order.chunk_tokens,
     )
 
@@ -93,6 +97,30 @@ def split_prompts(text: str) -> tuple[str, ...]:
             prompts[-1].append(line)
     joined = ("\n".join(lines).strip() for lines in prompts)
     return tuple(prompt for prompt in joined if prompt)
+
+
+def _arrivals_s(prompts: int) -> tuple[float, ...]:
+    """Return when each prompt comes in: as typed, or at even intervals.
+
+    Raises:
+        InputError: What was typed are not as many numbers as there are prompts.
+    """
+    state = st.session_state
+    typed = [part for part in re.split(r"[\s,;]+", state.get("batch_arrivals", "")) if part]
+    if not typed:
+        gap_s = float(state.get("batch_gap", 0.0))
+        return tuple(gap_s * number for number in range(prompts))
+    try:
+        arrivals_s = tuple(float(part) for part in typed)
+    except ValueError as error:
+        msg = f"arrival times are numbers of seconds such as 0, 0, 2.5; one of {typed} is none"
+        raise InputError(msg) from error
+    if len(arrivals_s) != prompts:
+        given = counted(len(arrivals_s), "arrival time")
+        msg = f"{given} for {counted(prompts, 'prompt')}; give one each, or none for even intervals"
+        raise InputError(msg)
+    check_arrivals(arrivals_s)
+    return arrivals_s
 
 
 def _source() -> str:
@@ -134,6 +162,13 @@ def _how() -> None:
         key="batch_gap",
         help="On the run's own time: laps and idle waits. Pausing holds it.",
     )
+    st.text_input(
+        "Arrival times, s: one for each prompt",
+        key="batch_arrivals",
+        placeholder="even intervals; or for example 0, 0, 2.5, 4",
+        help="Seconds of the run's own time, in the order of the prompts, with commas between "
+        "them. They take the place of the even intervals.",
+    )
     left, right = st.columns(2)
     left.number_input(
         "Prefill chunk (0: at once)",
@@ -159,8 +194,8 @@ def _estimate(hub: Hub) -> None:
     if ready is None or codec is None:
         st.caption("The memory can be counted once the model is loaded.")
         return
-    order = batched(current_order(is_paused=False, steps_per_s=None))
     try:
+        order = batched(current_order(is_paused=False, steps_per_s=None))
         requests = build_requests(order, codec, ready.context_limit)
     except TokenByTokenError as error:
         st.error(str(error))
