@@ -1,7 +1,7 @@
 """A published ``config.json`` turned into a model without weights, on torch's meta device.
 
 Nothing is downloaded and no code from a model repository is run: an architecture that transformers
-does not know is refused in a sentence.
+does not know is counted as a usual decoder of its sizes, or refused in a sentence.
 """
 
 from __future__ import annotations
@@ -34,6 +34,23 @@ SIZE_NAME = re.compile(
     r"(hidden|intermediate|vocab|d_model|n_embd|n_embed)(_size)?$|^(head_dim|v_head_dim)$"
     r"|^(num|n)_(hidden_layers|layers?|attention_heads|heads?|key_value_heads|kv_heads)$"
 )
+# An architecture that transformers does not know is counted as the one that most resemble.
+USUAL_DECODER = "llama"
+USUAL_FIELDS = (
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "vocab_size",
+)
+MORE_FIELDS = (
+    "num_key_value_heads",
+    "head_dim",
+    "max_position_embeddings",
+    "tie_word_embeddings",
+    "attention_bias",
+    "mlp_bias",
+)
 LONGEST_REASON = 200
 UNUSABLE = (ValueError, RuntimeError, TypeError, AttributeError, KeyError, ZeroDivisionError)
 
@@ -43,7 +60,8 @@ def read_config(source: Path | str | Mapping[str, object]) -> PreTrainedConfig:
 
     Raises:
         InputError: If it cannot be read, names no architecture, or a size is not above zero.
-        UnsupportedModelError: If the architecture is not one that transformers knows.
+        UnsupportedModelError: If the architecture is not one that transformers knows, and the
+            config does not have the sizes of a usual decoder either.
     """
     fields = dict(source) if isinstance(source, Mapping) else _fields_of(Path(source))
     model_type = fields.pop("model_type", None)
@@ -51,8 +69,8 @@ def read_config(source: Path | str | Mapping[str, object]) -> PreTrainedConfig:
         msg = "the config has no model_type; give a config.json as published with a model"
         raise InputError(msg)
     if model_type not in CONFIG_MAPPING:
-        msg = f"the architecture {model_type!r} is not one that transformers knows"
-        raise UnsupportedModelError(msg)
+        fields = _as_usual_decoder(model_type, fields)
+        model_type = USUAL_DECODER
     for field in ("quantization_config", "auto_map"):  # the dtype is the one asked for
         fields.pop(field, None)
     _check_stated_sizes(fields)
@@ -63,6 +81,13 @@ def read_config(source: Path | str | Mapping[str, object]) -> PreTrainedConfig:
         raise InputError(msg) from error
     _check_needed_sizes(config.get_text_config(decoder=True), fields)
     return config
+
+
+def foreign_architecture(source: Path | str | Mapping[str, object]) -> str:
+    """Return the architecture that a config names, where transformers does not know it."""
+    fields = source if isinstance(source, Mapping) else _fields_of(Path(source))
+    model_type = fields.get("model_type")
+    return model_type if isinstance(model_type, str) and model_type not in CONFIG_MAPPING else ""
 
 
 def model_on_meta(config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
@@ -87,6 +112,21 @@ def model_on_meta(config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
         msg = f"cannot build a causal language model from this config: {_reason(error)}"
         raise UnsupportedModelError(msg) from error
     return model
+
+
+def _as_usual_decoder(model_type: str, fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the sizes that a config of an unknown architecture shares with a usual decoder.
+
+    Raises:
+        UnsupportedModelError: It lacks one, or has experts, whose layout nobody can guess.
+    """
+    missing = [name for name in USUAL_FIELDS if name not in fields]
+    experts = [name for name in fields if "expert" in name]
+    if missing or experts:
+        why = f"has no {missing[0]}" if missing else f"has experts ({experts[0]})"
+        msg = f"the architecture {model_type!r} is not one that transformers knows, and its config "
+        raise UnsupportedModelError(f"{msg}{why}, so it cannot be counted as a usual decoder")
+    return {name: fields[name] for name in (*USUAL_FIELDS, *MORE_FIELDS) if name in fields}
 
 
 def _fields_of(path: Path) -> dict[str, object]:

@@ -8,7 +8,7 @@ Code from a model repository is never run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torch import nn
@@ -16,7 +16,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
 from inference.errors import UnsupportedModelError
-from inference.model_configs import model_on_meta, read_config
+from inference.model_configs import foreign_architecture, model_on_meta, read_config
 from inference.records import LayerType, ModelShape
 from inference.weight_matrices import (
     is_head_tied,
@@ -104,9 +104,19 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
 
     Raises:
         InputError: If the config cannot be read, lacks a size, or has one that is not above zero.
-        UnsupportedModelError: If the architecture is not known or is not a causal language model.
+        UnsupportedModelError: If the architecture is not known and resembles no usual decoder, or
+            is not a causal language model.
     """
-    return model_shape(model_on_meta(read_config(source), dtype))
+    shape = model_shape(model_on_meta(read_config(source), dtype))
+    foreign = foreign_architecture(source)
+    if not foreign:
+        return shape
+    remark = (
+        f"the architecture {foreign!r} is not one that transformers knows; this is a usual decoder "
+        "of its sizes (gated MLP, full attention in every layer), and whatever else it has is left "
+        "out"
+    )
+    return replace(shape, model_type=foreign, uncounted=(remark, *shape.uncounted))
 
 
 def _size(config: PreTrainedConfig, field: str) -> int | None:

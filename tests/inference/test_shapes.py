@@ -184,7 +184,11 @@ def test_an_encoder_decoder_is_refused_in_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("change", "error", "sentence"),
     [
-        ({"model_type": "no_such_architecture"}, UnsupportedModelError, "no_such_architecture"),
+        (
+            {"model_type": "no_such_architecture", "num_local_experts": 8},
+            UnsupportedModelError,
+            r"no_such_architecture.*num_local_experts",
+        ),
         ({"model_type": None}, InputError, "model_type"),
         ({"hidden_size": 0}, InputError, "hidden_size is 0"),
         ({"num_hidden_layers": -1}, InputError, "num_hidden_layers"),
@@ -204,14 +208,29 @@ def test_an_unusable_config_is_refused_in_a_sentence(
         shape_of_config(fields, "float32")
 
 
+def test_an_unknown_architecture_is_counted_as_a_usual_decoder_and_says_so() -> None:
+    fields = {**family_config("llama"), "model_type": "no_such_architecture", "odd_field": 3}
+
+    shape = shape_of_config(fields, "float32")
+
+    known = shape_of_config(family_config("llama"), "float32")
+    assert shape.matrices == known.matrices
+    assert shape.kv_row_bytes_per_layer == known.kv_row_bytes_per_layer
+    assert shape.model_type == "no_such_architecture"
+    assert "'no_such_architecture' is not one that transformers knows" in shape.uncounted[0]
+
+
 @pytest.mark.parametrize(
     "field", ["hidden_size", "num_hidden_layers", "vocab_size", "intermediate_size"]
 )
-def test_a_missing_size_is_not_filled_with_the_architectures_default(field: str) -> None:
-    fields = family_config("llama")
+@pytest.mark.parametrize("architecture", ["llama", "no_such_architecture"])
+def test_a_missing_size_is_not_filled_with_the_architectures_default(
+    field: str, architecture: str
+) -> None:
+    fields = {**family_config("llama"), "model_type": architecture}
     del fields[field]
 
-    with pytest.raises(InputError, match=field):
+    with pytest.raises((InputError, UnsupportedModelError), match=field):
         shape_of_config(fields, "float32")
 
 
