@@ -15,7 +15,7 @@ from inference.batch_predictions import batch_limits, predict_batch, predict_bat
 from inference.batch_records import BatchLap, BatchLimits, BatchPrediction, BatchSweep
 from inference.records import Ceilings, ModelShape
 from inference.whatif import decode_cost, memory_needed_bytes
-from visuals.theme import DASHED, HOST, KV, SOLID, WEIGHTS, Chart, Row, decades, finished
+from visuals.theme import DASHED, HOST, KV, SOLID, WEIGHTS, Chart, Row, finished, ones_twos_fives
 from visuals.units import amount, gibibytes, milliseconds, scaled
 
 # Of the Okabe-Ito set, those that stand for no part of a step elsewhere.
@@ -228,14 +228,15 @@ def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
     base = alt.Chart(alt.NamedData(name))
     contexts = [f"{context:,}" for context in known.contexts]
     x = _batch_axis(known.batches)
-    axis = decades("format(datum.value, ',~g')")
-    y = alt.Y(f"{field}:Q", title=title, scale=alt.Scale(type="log", nice=True), axis=axis)
+    axis = ones_twos_fives("format(datum.value, ',~g')")
+    scale = alt.Scale(type="log", nice=False, padding=8)
+    y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
     color = alt.Color(
         "context:N",
         title="context",
         sort=contexts,
         scale=alt.Scale(domain=contexts, range=_colours(contexts)),
-        legend=alt.Legend(orient="top"),
+        legend=alt.Legend(orient="top", titleOrient="left"),
     )
     tooltip = [
         alt.Tooltip("batch:Q", title="rows"),

@@ -63,6 +63,7 @@ def roofline(
     *,
     description: str,
     tags: Sequence[str] = LIVE_TAGS,
+    drop: int = 12,
 ) -> Chart:
     """Return roofs, their ridge, the points with a trail, and a ring around the newest ones.
 
@@ -71,6 +72,8 @@ def roofline(
         datasets: The rows; None leaves them to be set from outside.
         description: What the chart shows, in words.
         tags: How the roofs drawn were come by, for the legend.
+        drop: Pixels from the newest prefill down to its name; a point on the roof needs more, or
+            its name lies on the slope.
     """
     chart = alt.layer(
         _ends(f"{name}_extent"),
@@ -78,7 +81,7 @@ def roofline(
         *_ridges(f"{name}_ridges"),
         _trail(name),
         _points(name),
-        *_newest(f"{name}_now"),
+        *_newest(f"{name}_now", drop),
     )
     return finished(chart, datasets, description=description)
 
@@ -168,7 +171,7 @@ def _points(name: str) -> alt.Chart:
     )
 
 
-def _newest(name: str) -> tuple[alt.Chart, ...]:
+def _newest(name: str, drop: int) -> tuple[alt.Chart, ...]:
     """Return the newest step's point, ringed and named."""
     base = alt.Chart(alt.NamedData(name))
     place = base.encode(x=_x("x:Q"), y=_y("y:Q"), color=_colour())
@@ -178,7 +181,7 @@ def _newest(name: str) -> tuple[alt.Chart, ...]:
         align="left", baseline="top", dx=13, dy=5, fontSize=14, fontWeight=600
     )
     prefill = place.transform_filter("datum.phase === 'prefill'").mark_text(
-        align="right", baseline="top", dx=-6, dy=12, fontSize=14, fontWeight=600
+        align="right", baseline="top", dx=-6, dy=drop, fontSize=14, fontWeight=600
     )
     texts = (label.encode(text="label:N") for label in (decode, prefill))
     return (ring.encode(shape=_shape()), *texts)

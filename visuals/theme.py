@@ -67,6 +67,21 @@ def decades(label: str) -> alt.Axis:
     )
 
 
+def ones_twos_fives(label: str) -> alt.Axis:
+    """Return a logarithmic axis of few powers of ten: labels at 1, 2 and 5 times each of them.
+
+    Args:
+        label: Vega expression of a label, of ``datum.value``.
+    """
+    first = "round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-6)))"
+    is_shown = f"indexof([1, 2, 5], {first}) >= 0"
+    return alt.Axis(
+        labelExpr=f"{is_shown} ? {label} : ''",
+        gridOpacity=alt.condition(is_shown, alt.value(0.9), alt.value(0)),
+        tickOpacity=alt.condition(is_shown, alt.value(1), alt.value(0)),
+    )
+
+
 def finished(chart: Chart, datasets: dict[str, list[Row]] | None, *, description: str) -> Chart:
     """Return the chart at its page size, with its rows where there are any.
 

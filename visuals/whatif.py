@@ -132,6 +132,7 @@ def counted_roofline(ceilings: Ceilings, steps: dict[str, StepCost], *, name: st
         datasets,
         description="Roofline chart, log-log: counted steps.",
         tags=(roof_tag(ceilings),),
+        drop=38,
     )
 
 

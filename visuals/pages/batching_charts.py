@@ -6,7 +6,7 @@ import streamlit as st
 
 from visuals.batching import Known, batch_bytes, batch_rates, batch_times, sequence_rates
 
-CHART_HEIGHT = 250
+CHART_HEIGHT = 290
 
 
 def show_charts(known: Known, *, key: str) -> None:

@@ -62,7 +62,7 @@ def _figures(measured: MeasuredCeilings) -> None:
             measured.best_product,
         )
         st.metric(
-            "Ridge: where they meet",
+            "Ridge, where they meet, measured",
             amount(ceilings.ridge_flops_per_byte, "FLOP/byte"),
             help="Peak / bandwidth. A step that does fewer operations for each byte it moves is "
             "memory-bound, one that does more is compute-bound.",
