@@ -45,6 +45,8 @@ class Recording:
         self._attention_bytes = 0
         self.exact_row: AttentionMap | None = None
         self._token_ids: dict[str, list[int]] = {request.request_id: [] for request in requests}
+        # Joined as they come: a snapshot is taken ten times a second, at any length.
+        self._text: dict[str, bytearray] = {request.request_id: bytearray() for request in requests}
         for request in requests:
             self._name(request.prompt_ids)
 
@@ -56,6 +58,8 @@ class Recording:
             if row.token_id is not None:
                 self._token_ids[row.request_id].append(row.token_id)
                 self._name((row.token_id,))
+                piece = self._pieces[row.token_id]
+                self._text[row.request_id] += b"" if piece.is_special else piece.raw
             self._name(candidate.token_id for candidate in row.candidates)
 
     def add_sample(self, sample: TelemetrySample) -> None:
@@ -106,7 +110,9 @@ class Recording:
             telemetry=tuple(self._telemetry),
             outputs=tuple(
                 Output(
-                    request_id=request_id, token_ids=tuple(ids), text=self._codec.decode(tuple(ids))
+                    request_id=request_id,
+                    token_ids=tuple(ids),
+                    text=self._text[request_id].decode("utf-8", errors="replace"),
                 )
                 for request_id, ids in self._token_ids.items()
             ),

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import numpy as np
 
 from inference.recording import ATTENTION_BYTES, Recording
-from inference.records import AttentionChoice, AttentionMap, RunInfo
-from inference.text import TextCodec
-from tests.builders import TINY_DEVICE, TINY_SHAPE, byte_tokenizer_files
+from inference.records import AttentionChoice, AttentionMap, BatchPlan, RunInfo, RunState
+from inference.text import TextCodec, byte_of_character
+from tests.builders import TINY_DEVICE, TINY_SHAPE, byte_id, byte_tokenizer_files
+from tests.visuals.batches import batch_trace
 
 CHOICE = AttentionChoice(layer=0, head=1)
 
@@ -30,6 +31,12 @@ def empty_recording() -> Recording:
     return Recording(info, (), TextCodec.from_files(byte_tokenizer_files()))
 
 
+def bytes_as_letters(text: str) -> list[str]:
+    """Return the letter of the byte tokenizer for each byte of a text."""
+    letters = {byte: letter for letter, byte in byte_of_character().items()}
+    return [letters[byte] for byte in text.encode()]
+
+
 def row_map(step_index: int, *, kv_tokens: int = 8, query_tokens: int = 1) -> AttentionMap:
     return AttentionMap(
         choice=CHOICE,
@@ -38,6 +45,22 @@ def row_map(step_index: int, *, kv_tokens: int = 8, query_tokens: int = 1) -> At
         kv_tokens=kv_tokens,
         weights=np.zeros((1, query_tokens, kv_tokens), dtype=np.float32),
     )
+
+
+def test_text_after_every_step_is_that_of_the_tokens_so_far() -> None:
+    """The bytes of a character may come in several tokens; control tokens give no text."""
+    codec = TextCodec.from_files(byte_tokenizer_files())
+    trace = batch_trace(BatchPlan(), (2, 3), (9, 9))
+    recording = Recording(trace.info, trace.requests, codec)
+    ids = [*(byte_id(letter) for letter in bytes_as_letters("a\u6f22\u00e9")), 257, byte_id("b")]
+
+    for place, event in enumerate(trace.events[: len(ids)]):
+        rows = tuple(replace(row, token_id=ids[place]) for row in event.rows)
+        recording.add(replace(event, rows=rows))
+
+        for output in recording.snapshot(RunState.RUNNING).outputs:
+            assert output.token_ids == tuple(ids[: place + 1])
+            assert output.text == codec.decode(ids[: place + 1])
 
 
 def test_maps_are_kept_in_the_order_of_their_steps() -> None:
