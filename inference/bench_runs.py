@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from inference.batch_predictions import predict_batch
+from inference.batch_records import BatchLap
+from inference.batch_sweep import check_sweep, sweep_batches
 from inference.bench import Spread, Target, alternate, rates, speed_ratio, spread_of
 from inference.bench_subjects import (
     Setting,
@@ -19,6 +22,7 @@ from inference.bench_subjects import (
 )
 from inference.costs import step_cost
 from inference.loading import LoadedModel
+from inference.roofline_records import MeasuredCeilings
 from inference.sharing import Sharing
 from inference.timing import StepClock
 
@@ -27,6 +31,7 @@ Tell = Callable[[float, str], None]
 BATCHES = (1, 2, 4, 8, 16)
 BATCH_CONTEXT = 128
 MEMORY_STEPS = 64
+SWEEP_CONTEXTS = (128, 1024, 4096)
 ENGINE, PLAIN, LOOKING = "engine", "engine, no kernels", "engine, looking at one layer"
 BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
 
@@ -38,16 +43,18 @@ class Plan:
     Attributes:
         rounds: Turns of each subject.
         steps: Decode steps of a turn that count.
+        page_rounds: Turns of the page's runs, each some seconds long.
     """
 
     contexts: tuple[int, ...]
     batches: tuple[int, ...] = BATCHES
     rounds: int
     steps: int
+    page_rounds: int
 
 
-QUICK = Plan(contexts=(128, 1024, 4096), rounds=5, steps=6)
-FULL = Plan(contexts=(128, 1024, 4096, 8192), rounds=11, steps=10)
+QUICK = Plan(contexts=(128, 1024, 4096), rounds=5, steps=6, page_rounds=3)
+FULL = Plan(contexts=(128, 1024, 4096, 8192), rounds=11, steps=10, page_rounds=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +160,39 @@ def measure_batches(
         )
         for rows in plan.batches
     ]
+
+
+def measure_sweep(
+    loaded: LoadedModel, clock: StepClock, plan: Plan, roofs: MeasuredCeilings | None, tell: Tell
+) -> list[dict[str, float | None]]:
+    """Return each batch at each context: measured, and the least it could take where that is known.
+
+    Points that have no room are left out.
+    """
+    contexts = [one for one in SWEEP_CONTEXTS if _fits(loaded, one, plan)]
+    pairs = check_sweep(plan.batches, contexts)
+    points: Sequence[BatchLap] = ()
+    for sweep in sweep_batches(loaded, clock, pairs):
+        tell(len(sweep.points) / len(pairs), "batch by context")
+        points = sweep.points
+    found: list[dict[str, float | None]] = []
+    for point in points:
+        least_s = None
+        if roofs is not None:
+            least_s = predict_batch(
+                loaded.shape, roofs.ceilings, point.batch, point.context_tokens
+            ).step_s
+        found.append(
+            {
+                "rows": point.batch,
+                "context": point.context_tokens,
+                "step_s": point.median_s,
+                "least_s": least_s,
+                "tokens_per_s": point.batch_tokens_per_s,
+                "kv_bytes": point.used_bytes,
+            }
+        )
+    return found
 
 
 def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:

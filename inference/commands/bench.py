@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # torch takes seconds to import, and how many is one of the f
 
 NEW_TOKENS = 32
 LONGEST_LLAMA_S = 600
-ELSEWHERE = "frames, viewers and browsers belong to the page, which this command does not start"
+NO_PAGE = "the page was not measured: it starts with the default model only"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -80,7 +80,7 @@ def check_arguments(args: argparse.Namespace) -> None:
 def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any]:
     before = os.getloadavg()
     began_s = perf_counter()
-    from inference import bench_runs  # noqa: PLC0415  see above
+    from inference import bench_page, bench_runs  # noqa: PLC0415  see above
     from inference.ceilings import machine_name  # noqa: PLC0415
     from inference.ceilings_store import ceilings_for  # noqa: PLC0415
     from inference.timing import clock_for  # noqa: PLC0415
@@ -99,8 +99,13 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
     roof = measured.ceilings.bytes_per_s if measured is not None else None
     contexts = bench_runs.measure_contexts(loaded, clock, plan, roof, tell)
     batches = bench_runs.measure_batches(loaded, clock, plan, tell)
+    sweep = bench_runs.measure_sweep(loaded, clock, plan, measured, tell)
     tell(0.0, "memory that a step keeps")
     kept_bytes = bench_runs.bytes_per_step(loaded, clock)
+    tell(0.0, "the page, with nobody, a viewer and a browser")
+    page = NO_PAGE if args.model != "default" else bench_page.measure_page(plan.page_rounds)
+    figures = None if isinstance(page, str) else page
+    targets = bench_runs.targets(contexts, batches, kept_bytes) + bench_page.page_targets(figures)
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine_name(place),
@@ -114,10 +119,12 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
         "load_stages_s": dict(stages),
         "decode": bench_runs.as_values(contexts),
         "batch": bench_runs.as_values(batches),
+        "sweep": sweep,
         "bytes_kept_per_step": kept_bytes,
+        "page": None if figures is None else asdict(figures),
         "llama_cpp_tokens_per_s": _llama(args),
-        "targets": bench_runs.as_values(bench_runs.targets(contexts, batches, kept_bytes)),
-        "not_measured": ELSEWHERE,
+        "targets": bench_runs.as_values(targets),
+        "not_measured": page if isinstance(page, str) else "",
     }
 
 
@@ -200,11 +207,37 @@ def as_table(report: dict[str, Any]) -> str:
         f"{_spread(one['plain_tokens_per_s']):<28} {_spread(one['ratio_to_one_row'])} times"
         for one in report["batch"]
     ]
+    lines += ["", "batch by context: measured step, the least it could take, all rows' tokens/s"]
+    lines += [
+        f"  {one['rows']:>3} rows of {one['context']:>5,} tokens  {one['step_s'] * 1e3:7.1f} ms  "
+        f"{_milliseconds(one['least_s']):>10}  {one['tokens_per_s']:7.1f} tokens/s"
+        for one in report["sweep"]
+    ]
+    lines += _page_lines(report["page"])
     lines += ["", "load, s"]
     lines += [f"  {name:<44}{seconds:.2f}" for name, seconds in report["load_stages_s"].items()]
     if report["llama_cpp_tokens_per_s"] is not None:
         lines += ["", f"llama.cpp {report['llama_cpp_tokens_per_s']:.1f} tokens/s"]
-    return "\n".join([*lines, "", *_targets(report["targets"]), report["not_measured"]])
+    lines += ["", *_targets(report["targets"])]
+    return "\n".join([*lines, report["not_measured"]] if report["not_measured"] else lines)
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "not known" if seconds is None else f"{seconds * 1e3:.1f} ms"
+
+
+def _page_lines(page: dict[str, Any] | None) -> list[str]:
+    if page is None:
+        return []
+    lines = ["", "a run on the page, tokens/s: nobody watching, a viewer, a browser"]
+    lines += [f"  {way:<12}{_spread(rate)}" for way, rate in page["tokens_per_s"].items()]
+    frames = page["frame_bytes"]
+    lines.append(
+        f"  {frames['frames']:,} frames, {frames['median']:,.0f} bytes in the median, "
+        f"{frames['largest']:,} at most"
+    )
+    started = ", ".join(f"{name} {seconds:.1f}" for name, seconds in page["start_s"].items())
+    return [*lines, f"  start, s: {started}"]
 
 
 def _targets(targets: Sequence[dict[str, Any]]) -> list[str]:

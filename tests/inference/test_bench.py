@@ -160,6 +160,17 @@ def test_the_table_names_the_machine_and_its_load() -> None:
         "kernels": "none",
         "decode": [asdict(one) for one in contexts],
         "batch": [asdict(one) for one in batches],
+        "sweep": [
+            {
+                "rows": 8,
+                "context": 1024,
+                "step_s": 0.07,
+                "least_s": 0.0421,
+                "tokens_per_s": 114.3,
+                "kv_bytes": 1,
+            }
+        ],
+        "page": None,
         "load_stages_s": {"reading weights": 1.25},
         "llama_cpp_tokens_per_s": 29.7,
         "targets": [asdict(one) for one in targets(contexts, batches, 900.0)],
@@ -171,4 +182,5 @@ def test_the_table_names_the_machine_and_its_load() -> None:
     assert text.startswith("tiny, float32, two cores, 2026-01-01")
     assert "load average 0.5 before, 2.0 after" in text
     assert "bytes kept a step" in text
+    assert "8 rows of 1,024 tokens     70.0 ms     42.1 ms    114.3 tokens/s" in text
     assert "llama.cpp 29.7 tokens/s" in text
