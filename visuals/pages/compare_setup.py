@@ -109,7 +109,7 @@ def _one_prompt(hub: Hub) -> None:
             [one.value for one in attention_kinds(hub)],
             default=[AttentionKind.AUTO.value],
             key="vary-attentions",
-            width=220,
+            width=290,
         )
         st.multiselect(
             "Prompt is fed", list(CHUNKS), default=["at once"], key="vary-chunks", width=220
