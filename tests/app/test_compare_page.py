@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.messages import RunEnded, RunStarted
-from inference.records import RunState
+from inference.messages import LoadModel, RunEnded, RunStarted
+from inference.records import AttentionKind, RunState
 from tests.app.stage import STAGE, Stage
 from tests.builders import DEFAULT_LOAD, model_ready, run_info
 from tests.visuals.traces import trace_of
@@ -169,6 +169,24 @@ def test_one_prompt_is_run_under_every_combination_of_settings(page: AppTest, st
     finish_all(stage)
 
     assert [one.chunk_tokens for one in stage.under_test.generates()] == [None, 32]
+
+
+def test_each_setting_of_a_prompt_can_be_varied_and_attention_loads_the_model_anew(
+    page: AppTest, stage: Stage
+) -> None:
+    page.segmented_control(key="compare-kind").set_value("One prompt, several settings").run()
+    page.toggle(key="warm-up").set_value(False)
+    page.multiselect(key="vary-attentions").set_value(["eager"])
+    page.multiselect(key="vary-caches").set_value(["dynamic", "static"])
+    page.multiselect(key="vary-rows").set_value(["alone", "batch of 2"])
+    page.multiselect(key="vary-choice").set_value(["greedy", "temperature 1"]).run()
+    assert "8 runs" in "".join(caption.value for caption in page.caption)
+
+    page.button(key="start-comparison").click().run()
+
+    assert not page.exception
+    [*_, wanted] = [one for one in stage.under_test.engine.commands if isinstance(one, LoadModel)]
+    assert wanted.attention is AttentionKind.EAGER
 
 
 def test_a_prompt_that_does_not_fit_is_said_and_the_rest_is_compared(
