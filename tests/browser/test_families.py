@@ -50,6 +50,8 @@ def saved(folder: Path, family: str, **changes: object) -> PreTrainedModel:
 
 def run_on(tab: Tab, folder: Path, prompt: str, *, chunk: int = 0) -> None:
     """Run a prompt on the model in a folder, named in the page's settings."""
+    # The recorded run stands: the server is up to following a run within its short grace time.
+    wait_until(lambda: tab.page.evaluate("window.__tbt?.state") == "done", 60)
     tab.type_prompt(prompt)
     new_tokens(tab, 8)
     tab.page.get_by_role("button", name="Settings").click()
