@@ -15,7 +15,7 @@ from inference.batch_predictions import batch_limits, predict_batch, predict_bat
 from inference.batch_records import BatchLap, BatchLimits, BatchPrediction, BatchSweep
 from inference.records import Ceilings, ModelShape
 from inference.whatif import decode_cost, memory_needed_bytes
-from visuals.theme import DASHED, HOST, KV, SOLID, WEIGHTS, Chart, Row, finished, ones_twos_fives
+from visuals.theme import DASHED, HOST, KV, SOLID, WEIGHTS, Chart, Row, finished, within_decades
 from visuals.units import amount, gibibytes, milliseconds, scaled
 
 # Of the Okabe-Ito set, those that stand for no part of a step elsewhere.
@@ -84,7 +84,9 @@ def batch_bytes(known: Known, context_tokens: int) -> Chart:
     base = alt.Chart(alt.NamedData("batch_bytes"))
     bars = base.mark_bar().encode(
         x=alt.X("batch:O", title="rows in the batch", axis=alt.Axis(labelAngle=0, ticks=False)),
-        y=alt.Y("gib:Q", title="GiB read a step", stack="zero", axis=alt.Axis(tickCount=4)),
+        y=alt.Y(
+            "gib:Q", title="GiB read a step, counted", stack="zero", axis=alt.Axis(tickCount=4)
+        ),
         color=alt.Color(
             "part:N",
             title=None,
@@ -228,7 +230,7 @@ def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
     base = alt.Chart(alt.NamedData(name))
     contexts = [f"{context:,}" for context in known.contexts]
     x = _batch_axis(known.batches)
-    axis = ones_twos_fives("format(datum.value, ',~g')")
+    axis = within_decades("format(datum.value, ',~g')")
     scale = alt.Scale(type="log", nice=False, padding=8)
     y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
     color = alt.Color(

@@ -105,7 +105,7 @@ def _ends(name: str) -> alt.Chart:
 def _dash(tags: Sequence[str]) -> alt.StrokeDash:
     """Return the line style that says how a roof was come by."""
     scale = alt.Scale(domain=SOURCES, range=[list(PROVENANCE_DASHES[name]) for name in SOURCES])
-    legend = alt.Legend(orient="top", values=list(tags))
+    legend = alt.Legend(orient="top", titleOrient="left", values=list(tags))
     return alt.StrokeDash("source:N", title="roofs", scale=scale, legend=legend)
 
 

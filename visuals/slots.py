@@ -228,7 +228,7 @@ def slot_timeline(trace: RunTrace | None = None) -> Chart:
 
 def _lane_axis() -> alt.Axis:
     label = f"datum.value === {QUEUE} ? 'queue' : 'slot ' + (datum.value + 1)"
-    return alt.Axis(labelExpr=label, labelOverlap=False, ticks=False, domain=False)
+    return alt.Axis(labelExpr=label, labelOverlap="parity", ticks=False, domain=False)
 
 
 def _seconds() -> alt.Axis:

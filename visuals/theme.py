@@ -67,19 +67,14 @@ def decades(label: str) -> alt.Axis:
     )
 
 
-def ones_twos_fives(label: str) -> alt.Axis:
-    """Return a logarithmic axis of few powers of ten: labels at 1, 2 and 5 times each of them.
+def within_decades(label: str) -> alt.Axis:
+    """Return a logarithmic axis for values that span few powers of ten: 1, 2, 3, 5 times each.
 
     Args:
         label: Vega expression of a label, of ``datum.value``.
     """
-    first = "round(datum.value / pow(10, floor(log(datum.value) / LN10 + 1e-6)))"
-    is_shown = f"indexof([1, 2, 5], {first}) >= 0"
-    return alt.Axis(
-        labelExpr=f"{is_shown} ? {label} : ''",
-        gridOpacity=alt.condition(is_shown, alt.value(0.9), alt.value(0)),
-        tickOpacity=alt.condition(is_shown, alt.value(1), alt.value(0)),
-    )
+    values = [step * 10.0**power for power in range(-3, 7) for step in (1, 2, 3, 5)]
+    return alt.Axis(values=values, labelExpr=label, labelOverlap="greedy", gridOpacity=0.9)
 
 
 def finished(chart: Chart, datasets: dict[str, list[Row]] | None, *, description: str) -> Chart:

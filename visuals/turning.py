@@ -16,7 +16,7 @@ from inference.records import Ceilings, ModelShape
 from inference.roofline_records import TokenSweep
 from inference.whatif import compute_bound_prompt_tokens, step_seconds
 from visuals.axes import nice_end
-from visuals.theme import HOST, PREFILL, PROVENANCE_DASHES, Chart, Row, finished, ones_twos_fives
+from visuals.theme import HOST, PREFILL, PROVENANCE_DASHES, Chart, Row, finished, within_decades
 from visuals.units import milliseconds
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -135,7 +135,7 @@ def _x(field: str = "tokens:Q") -> alt.X:
 
 def _y(field: str = "ms:Q") -> alt.Y:
     scale = alt.Scale(type="log", nice=False)
-    axis = ones_twos_fives("format(datum.value, ',~g')")
+    axis = within_decades("format(datum.value, ',~g')")
     return alt.Y(field, title=_Y, scale=scale, axis=axis)
 
 

@@ -150,7 +150,7 @@ def batch_times(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> C
             legend=alt.Legend(orient="top"),
         ),
         strokeWidth=alt.condition(f"datum.goes_to === '{_STEP}'", alt.value(5), alt.value(2.5)),
-        opacity=alt.condition(f"datum.goes_to === '{_STEP}'", alt.value(0.45), alt.value(1)),
+        opacity=alt.condition(f"datum.goes_to === '{_STEP}'", alt.value(0.6), alt.value(1)),
         tooltip=[
             alt.Tooltip("batch:Q"),
             alt.Tooltip("goes_to:N", title="time for"),
@@ -222,4 +222,4 @@ def _batch_axis() -> alt.X:
 
 def _time_axis() -> alt.Y:
     axis = decades("format(datum.value, ',~g')")
-    return alt.Y("ms:Q", title="ms per step", scale=alt.Scale(type="log"), axis=axis)
+    return alt.Y("ms:Q", title="ms per step, counted", scale=alt.Scale(type="log"), axis=axis)

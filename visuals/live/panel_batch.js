@@ -8,6 +8,8 @@ const BATCH_KINDS = [
   ["waiting", "waits for a prefill"],
   ["queue", "no slot yet"],
 ];
+const STEP_HEIGHT = 192; // pixels for all rows of the picture of a step
+const ROWS_WITH_WORDS = 8;
 const OWN_COLOURS = ["#009E73", "#3DB994", "#007455", "#7ED0B6"];
 
 class BatchPanel extends ChartPanel {
@@ -88,12 +90,16 @@ class BatchPanel extends ChartPanel {
     const { policy, slots, requests } = this.plan;
     const waiting = step.queued ? `, ${step.queued} waiting for a slot` : "";
     const live = step.rows.filter((row) => !row[4]).length;
+    const goOn = live ? `${live} of ${step.rows.length} rows go on` : "all rows are done";
     this.caption.textContent =
       `${requests} requests, ${slots} slots, ${policy}. This step: T = ${group(step.T)} over ` +
-      `${step.rows.filter((row) => row[2]).length} fed; ${live} of ${step.rows.length} rows go on${waiting}.`;
+      `${step.rows.filter((row) => row[2]).length} fed; ${goOn}${waiting}.`;
   }
 
+  // Many rows are drawn thin and without words, so that all of them are seen at once.
   picture(step) {
+    const isMany = step.rows.length > ROWS_WITH_WORDS;
+    const height = Math.max(4, Math.floor(STEP_HEIGHT / step.rows.length));
     const lines = step.rows.map(([number, kind, fed, stored, isDone, behind]) => {
       const line = make("div", "batch-row");
       const before = Math.max(0, step.columns - stored - behind);
@@ -111,7 +117,15 @@ class BatchPanel extends ChartPanel {
         track.append(part);
       }
       const words = isDone && !fed ? "done" : `T=${group(fed)} L=${group(stored)}`;
-      line.append(make("b", "batch-number", String(number + 1)), track, make("span", "batch-words", words));
+      line.title = `request ${number + 1}: ${words}`;
+      if (isMany) {
+        line.style.height = `${height}px`;
+        track.style.height = `${Math.max(3, Math.min(16, height - 2))}px`;
+        track.style.borderRadius = "1px";
+        line.append(track);
+      } else {
+        line.append(make("b", "batch-number", String(number + 1)), track, make("span", "batch-words", words));
+      }
       return line;
     });
     this.step.replaceChildren(...lines);
@@ -148,13 +162,20 @@ class BatchPanel extends ChartPanel {
       line.title = source;
       return line;
     };
+    const tag = (words) => {
+      const line = make("p", "share-figure");
+      line.append(make("span", "unit", words));
+      return line;
+    };
     this.share.replaceChildren(
+      tag("counted, this step:"),
       figure("weights, read once", mibText(shared.weights_mib), "MiB", "counted"),
       bar,
       figure(`K/V, each of ${shared.own.length} its own`, mibText(own), "MiB", "counted"),
-      figure("FLOPs per weight byte", shared.flops_per_byte, "counted", "counted: linear operations / weight bytes"),
+      figure("per weight byte", shared.flops_per_byte, "FLOP", "counted: linear operations / weight bytes"),
+      tag("measured, decode steps so far:"),
       figure("each row", rates.each, "tok/s", "measured: median of 1 / TPOT"),
-      figure("all rows", rates.all, "tok/s", "measured: decode steps only"),
+      figure("all rows", rates.all, "tok/s", "measured: tokens of all rows / laps"),
     );
   }
 

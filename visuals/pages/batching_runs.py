@@ -11,7 +11,7 @@ from visuals.shares import LATENCY_COLUMNS, latency_table
 from visuals.slots import EXPLANATION, slot_timeline
 from visuals.units import amount, counted, scaled
 
-TIMELINE_HEIGHT = 260
+LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
 
 
 def runs_section(hub: Hub) -> None:
@@ -29,7 +29,7 @@ def runs_section(hub: Hub) -> None:
     left, right = st.columns([8, 4], gap="medium")
     with left:
         st.altair_chart(
-            slot_timeline(trace).properties(height=TIMELINE_HEIGHT),
+            slot_timeline(trace).properties(height=_height(trace)),
             width="stretch",
             theme="streamlit",
             key="br-slots",
@@ -46,6 +46,12 @@ def runs_section(hub: Hub) -> None:
         )
     with right:
         _goodput(trace)
+
+
+def _height(trace: RunTrace) -> int:
+    """Return the height of the timeline in which each slot's lane can be told from the next."""
+    slots = trace.info.plan.slots or len(trace.requests)
+    return max(LEAST_HEIGHT, LEGEND_HEIGHT + LANE_HEIGHT * slots)
 
 
 def _batched_runs(hub: Hub) -> list[RunTrace]:
