@@ -256,6 +256,7 @@ class Hub:
         """Count one viewer more."""
         with self._lock:
             run.viewers += 1
+            run.was_watched = True
             run.last_seen_s = self._now()
 
     def leave(self, run: LiveRun) -> None:
@@ -266,6 +267,7 @@ class Hub:
 
     def touch(self, run: LiveRun) -> None:
         """Say that somebody looked, for pages that poll."""
+        run.was_watched = True
         run.last_seen_s = self._now()
 
     def abandon_unwatched(self) -> None:

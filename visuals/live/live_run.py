@@ -35,6 +35,7 @@ class LiveRun:
         recorded: The finished trace of a run that was opened from a file; None for a run made here.
         early_controls: Steps, pauses and paces asked for before the engine took the run up.
         replay: How far a recorded run that plays again has come; None for all others.
+        was_watched: A viewer has come; until then its page may still be on its way.
         patience: How many grace times it may go unwatched.
         is_kept: False for a run that is no use on disk, such as a warm-up.
         steps_per_s: The pace asked for last; None for as fast as it goes.
@@ -53,6 +54,7 @@ class LiveRun:
     unavailable: tuple[Unavailable, ...] = ()
     viewers: int = 0
     last_seen_s: float = 0.0
+    was_watched: bool = False
     is_abandoned: bool = False
     early_controls: list[Control] = field(default_factory=list)
     replay: Replay | None = None

@@ -15,6 +15,8 @@ from visuals.live.live_run import LiveRun
 
 QUEUE_LIMIT = 32
 KEPT_RUNS = 40
+# A page that shares two busy cores with a model that loads has taken 20 s to follow its run.
+FIRST_VIEWER_S = 30.0
 
 
 class Registry:
@@ -74,7 +76,8 @@ class Registry:
 
     def grace_s(self, run: LiveRun) -> float:
         """Return how long a run may go unwatched."""
-        return self._grace_s * run.patience
+        first = 0.0 if run.was_watched else FIRST_VIEWER_S
+        return self._grace_s * run.patience + first
 
     def tell_roofs(self, measured: MeasuredCeilings) -> None:
         """Give the roofs to runs that were made here before they were known."""

@@ -25,6 +25,7 @@ from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info, 
 from tests.doubles import ScriptedEngine
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.live.registry import FIRST_VIEWER_S
 
 GRACE_S = 30.0
 
@@ -230,6 +231,19 @@ def test_a_run_nobody_watches_is_stopped_after_the_grace_time(under_test: HubUnd
 
     assert Control(run_id=run.run_id, action=Action.STOP) in under_test.engine.commands
     assert run.state is RunState.ABANDONED
+
+
+def test_a_run_whose_first_viewer_is_still_on_its_way_is_given_more_time(
+    under_test: HubUnderTest,
+) -> None:
+    run = under_test.begin()
+    under_test.time_s += GRACE_S + FIRST_VIEWER_S
+    under_test.hub.abandon_unwatched()
+    assert not run.is_abandoned
+
+    under_test.time_s += 1
+    under_test.hub.abandon_unwatched()
+    assert run.is_abandoned
 
 
 @pytest.mark.parametrize("prompt", ["", "  \n"], ids=["empty", "blank"])
