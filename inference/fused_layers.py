@@ -106,7 +106,7 @@ class FusedLayers:
         first: Any = layers[0]
         self._config: Any = first.self_attn.config  # the model's own, one for all layers
         self._part_s = (ctypes.c_double * 2)()  # linear operations, attention
-        self._timed_layers = 0
+        self._timed_layers = self._layers_to_time = 0
         self._handed_on: Tensor | None = None
         self._next = self._end = 0
         for index, layer in enumerate(layers):
@@ -121,15 +121,16 @@ class FusedLayers:
         """Time linear operations and attention from here on, at the cost of a few clock reads."""
         self._part_s[:] = [0.0, 0.0]
         self._timed_layers = 0
+        self._layers_to_time = len(self._modules) - len(self.watched)
         self._step.part_s = ctypes.addressof(self._part_s) if is_wanted else None
 
     @property
     def part_seconds(self) -> tuple[float, float] | None:
         """Seconds in linear operations, norms included, and in attention, since they are timed.
 
-        None unless every layer ran once in the kernels meanwhile.
+        None unless every layer that nobody watched then ran once in the kernels meanwhile.
         """
-        if self._timed_layers != len(self._modules):
+        if self._timed_layers != self._layers_to_time:
             return None
         return self._part_s[0], self._part_s[1]
 
@@ -137,6 +138,13 @@ class FusedLayers:
     def modules(self) -> tuple[nn.Module, ...]:
         """The layers, in order."""
         return tuple(self._modules)
+
+    @property
+    def watched(self) -> tuple[nn.Module, ...]:
+        """The layers that somebody looks into, which run as the model's own code."""
+        return tuple(
+            layer for layer, hooks in zip(self._modules, self._hooks, strict=True) if any(hooks)
+        )
 
     def _forward_of(self, index: int) -> Callable[..., Tensor]:
         own = self._own[index]

@@ -46,13 +46,13 @@ INLINE void score(const float *query, const float *keys, const float *values, in
             const float *block = keys + token * dim, *heads = query + g * dim;
             int64_t count = at_most(group - g, TOKEN_BLOCK);
             if (rows == ROW_BLOCK) {
-                products_of(block, dim, heads, dim, ROW_BLOCK, count, sums);
+                products_of(block, dim, heads, dim, 0, ROW_BLOCK, count, sums);
                 for (int64_t h = 0; h < count; h++)
                     memcpy(&scores[g + h][token], sums[h], sizeof sums[h]);
                 continue;
             }
             for (int64_t r = 0; r < rows; r++) {
-                products_of(block + r * dim, 0, heads, dim, 1, count, sums);
+                products_of(block + r * dim, 0, heads, dim, 0, 1, count, sums);
                 for (int64_t h = 0; h < count; h++) scores[g + h][token + r] = sums[h][0];
             }
         }

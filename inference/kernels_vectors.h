@@ -91,15 +91,20 @@ INLINE lanes exponential(lanes x) {
 }
 
 /* sums[token][row] = input[token] . weights[row * apart]; both counts are constants where it is
-   inlined. */
+   inlined. Memory is asked for the weights that lie ahead, none where that is 0. */
 INLINE void products(const float *weights, int64_t apart, const float *input, int64_t width,
-                     const int rows, const int tokens, float sums[TOKEN_BLOCK][ROW_BLOCK]) {
+                     int64_t ahead, const int rows, const int tokens,
+                     float sums[TOKEN_BLOCK][ROW_BLOCK]) {
     lanes partial[TOKEN_BLOCK][ROW_BLOCK];
     for (int t = 0; t < tokens; t++)
         for (int r = 0; r < rows; r++) partial[t][r] = all(0.0f);
     for (int64_t i = 0; i < width; i += LANES) {
         lanes weight[ROW_BLOCK];
-        for (int r = 0; r < rows; r++) weight[r] = load(weights + r * apart + i);
+        for (int r = 0; r < rows; r++) {
+            const float *place = weights + r * apart + i;
+            if (ahead) __builtin_prefetch(place + ahead);
+            weight[r] = load(place);
+        }
         for (int t = 0; t < tokens; t++) {
             lanes x = load(input + t * width + i);
             for (int r = 0; r < rows; r++) partial[t][r] += weight[r] * x;
@@ -112,13 +117,14 @@ INLINE void products(const float *weights, int64_t apart, const float *input, in
 }
 
 INLINE void products_of(const float *weights, int64_t apart, const float *input, int64_t width,
-                        const int rows, int tokens, float sums[TOKEN_BLOCK][ROW_BLOCK]) {
+                        int64_t ahead, const int rows, int tokens,
+                        float sums[TOKEN_BLOCK][ROW_BLOCK]) {
     switch (tokens) {
-    case 1: products(weights, apart, input, width, rows, 1, sums); break;
-    case 2: products(weights, apart, input, width, rows, 2, sums); break;
+    case 1: products(weights, apart, input, width, ahead, rows, 1, sums); break;
+    case 2: products(weights, apart, input, width, ahead, rows, 2, sums); break;
 #if LANES == 16
-    case 3: products(weights, apart, input, width, rows, 3, sums); break;
-    default: products(weights, apart, input, width, rows, 4, sums); break;
+    case 3: products(weights, apart, input, width, ahead, rows, 3, sums); break;
+    default: products(weights, apart, input, width, ahead, rows, 4, sums); break;
 #endif
     }
 }
@@ -131,8 +137,10 @@ INLINE void project_block(const float *weights, const float *bias, const float *
     float sums[TOKEN_BLOCK][ROW_BLOCK];
     for (int64_t token = 0; token < tokens; token += TOKEN_BLOCK) {
         int count = (int)at_most(tokens - token, TOKEN_BLOCK);
-        products_of(weights + row * width, stretch * width, input + token * width, width, rows,
-                    count, sums);
+        /* The second pass over a block has it at hand, and time to fetch the next. */
+        int64_t ahead = token == TOKEN_BLOCK ? width : 0;
+        products_of(weights + row * width, stretch * width, input + token * width, width, ahead,
+                    rows, count, sums);
         for (int t = 0; t < count; t++)
             for (int r = 0; r < rows; r++) {
                 int64_t column = row + r * stretch, at = (token + t) * output_row + column;

@@ -102,6 +102,7 @@ def build_requests(
 
     Raises:
         PromptError: A prompt does not fit the model's context, or cannot be encoded.
+        InputError: The order cannot be run, or its chunks are longer than every prompt.
     """
     check_order(order)
     requests: list[Request] = []
@@ -123,6 +124,7 @@ def build_requests(
                 arrival_s=order.arrivals_s[position] if order.arrivals_s else 0.0,
             )
         )
+    check_chunk(order.chunk_tokens, max(len(request.prompt_ids) for request in requests))
     return tuple(requests)
 
 

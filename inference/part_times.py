@@ -4,6 +4,7 @@ While a step is timed so, the model's own modules are hooked: its linear modules
 and each layer's attention. Attention is what its modules take without the linear ones inside, so
 scores, softmax, weighted sum, positions and the growth of the cache. Layers that run as one call of
 a kernel are not hooked, which would take them apart: the kernel reads a clock between their parts.
+A layer that somebody looks into runs as the model's own code anyway, and so is hooked.
 Either costs a little time, so such a step is marked ``observed``; in between nothing is timed.
 """
 
@@ -45,9 +46,8 @@ class PartMeter:
         self._linear = linear_modules(model)
         self._attention = attention_modules(model)
         self._fused = fused_layers(model)
-        inside = {id(part) for layer in self._fused_modules() for part in layer.modules()}
-        self._outside = tuple(one for one in self._linear if id(one) not in inside)
         self._is_fused = False
+        self._hooked_layers = 0
         self._handles: list[RemovableHandle] = []
         self._linear_spans: list[Span] = []
         self._inner_spans: list[Span] = []  # linear operations inside attention
@@ -64,41 +64,40 @@ class PartMeter:
         """Hook the model; call before the step's lap."""
         self.cancel()
         self._is_fused = self._fused is not None and phase is Phase.DECODE
+        linear, attention = self._linear, self._attention
         if self._fused is not None and self._is_fused:
+            watched = {id(layer) for layer in self._fused.watched}
+            as_one = [layer for layer in self._fused.modules if id(layer) not in watched]
+            inside = {id(part) for layer in as_one for part in layer.modules()}
+            linear = tuple(one for one in linear if id(one) not in inside)
+            attention = tuple(one for one in attention if id(one) not in inside)
             self._fused.time_parts(is_wanted=True)
-            self._hook(self._outside, self._enter_linear, self._leave_linear)
-            return
-        self._hook(self._linear, self._enter_linear, self._leave_linear)
-        self._hook(self._attention, self._enter_attention, self._leave_attention)
+        self._hooked_layers = len(attention)
+        self._hook(linear, self._enter_linear, self._leave_linear)
+        self._hook(attention, self._enter_attention, self._leave_attention)
 
     def stop(self) -> tuple[PartTime, ...]:
         """Unhook the model and return the time of each part; call after the lap's end.
 
         Nothing is returned when a layer ran as one piece, so that its parts were not seen.
         """
-        ran = self._fused_times() if self._is_fused else self._hooked_times()
+        ran = self._times()
         self.cancel()
         return tuple(
             PartTime(part=part, duration_s=seconds) for part, seconds in ran.items() if seconds > 0
         )
 
-    def _hooked_times(self) -> dict[Part, float]:
-        if len(self._attention_spans) != len(self._attention):
+    def _times(self) -> dict[Part, float]:
+        if len(self._attention_spans) != self._hooked_layers:
             return {}
-        attention_s = self._sum(self._attention_spans) - self._sum(self._inner_spans)
-        return {Part.LINEAR: self._sum(self._linear_spans), Part.ATTENTION: attention_s}
-
-    def _fused_times(self) -> dict[Part, float]:
-        seconds = None if self._fused is None else self._fused.part_seconds
-        if seconds is None:
-            return {}
-        return {
-            Part.LINEAR: seconds[0] + self._sum(self._linear_spans),
-            Part.ATTENTION: seconds[1],
-        }
-
-    def _fused_modules(self) -> tuple[nn.Module, ...]:
-        return () if self._fused is None else self._fused.modules
+        linear_s, attention_s = self._sum(self._linear_spans), self._sum(self._attention_spans)
+        attention_s -= self._sum(self._inner_spans)
+        if self._fused is not None and self._is_fused:
+            seconds = self._fused.part_seconds
+            if seconds is None:
+                return {}
+            linear_s, attention_s = linear_s + seconds[0], attention_s + seconds[1]
+        return {Part.LINEAR: linear_s, Part.ATTENTION: attention_s}
 
     def cancel(self) -> None:
         """Unhook the model and forget what was timed."""

@@ -48,15 +48,25 @@ def check_sampling(sampling: Sampling) -> None:
         raise InputError(msg)
 
 
-def check_chunk(chunk_tokens: int | None) -> None:
-    """Pass when a prompt can be fed in chunks of this size; one longer than it is one chunk.
+def check_chunk(chunk_tokens: int | None, prompt_tokens: int | None = None) -> None:
+    """Pass when a prompt can be fed in chunks of this size.
+
+    Args:
+        chunk_tokens: None for the prompt at once.
+        prompt_tokens: Of the longest prompt; None while that is not known.
 
     Raises:
-        InputError: A chunk holds no token.
+        InputError: A chunk holds no token, or more than any prompt has.
     """
-    if chunk_tokens is not None and chunk_tokens < 1:
+    if chunk_tokens is None:
+        return
+    if chunk_tokens < 1:
         msg = f"a prefill chunk of {chunk_tokens} tokens feeds nothing; give 1 or more, or leave it"
         msg += " out to feed the prompt at once"
+        raise InputError(msg)
+    if prompt_tokens is not None and chunk_tokens > prompt_tokens:
+        msg = f"a prefill chunk of {chunk_tokens:,} tokens is longer than the prompt, which has "
+        msg += f"{prompt_tokens:,}; give fewer, or feed the prompt at once"
         raise InputError(msg)
 
 

@@ -16,7 +16,7 @@ class Sharing:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
-        self._numbers: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
         self._layers: dict[str, tuple[int, ...]] = {}
 
     def shared(self, event: StepEvent) -> StepEvent:
@@ -29,30 +29,16 @@ class Sharing:
         )
 
     def _row(self, row: RowStep) -> RowStep:
-        token_id = None if row.token_id is None else self._number(row.token_id)
         return replace(
             row,
             request_id=self._texts.setdefault(row.request_id, row.request_id),
-            token_id=token_id,
-            candidates=tuple(self._candidate(one, row) for one in row.candidates),
+            candidates=tuple(_sharing(candidate, row) for candidate in row.candidates),
         )
-
-    def _candidate(self, candidate: Candidate, row: RowStep) -> Candidate:
-        is_chosen = candidate.token_id == row.token_id and candidate.logprob == row.logprob
-        return Candidate(
-            token_id=self._number(candidate.token_id),
-            logprob=row.logprob if is_chosen and row.logprob is not None else candidate.logprob,
-            sampled_logprob=candidate.sampled_logprob,
-        )
-
-    def _number(self, value: int) -> int:
-        """Return the object of a token id or of a size that is met again and again."""
-        return self._numbers.setdefault(value, value)
 
     def _cache(self, cache: CacheState) -> CacheState:
         return replace(
             cache,
-            allocated_bytes=self._number(cache.allocated_bytes),
+            allocated_bytes=self._sizes.setdefault(cache.allocated_bytes, cache.allocated_bytes),
             tokens_per_layer=self._same("tokens", cache.tokens_per_layer),
             bytes_per_layer=self._same("bytes", cache.bytes_per_layer),
             state_bytes_per_layer=self._same("states", cache.state_bytes_per_layer),
@@ -66,3 +52,11 @@ class Sharing:
         numbers = {value: value for value in values}
         self._layers[name] = tuple(numbers[value] for value in values)
         return self._layers[name]
+
+
+def _sharing(candidate: Candidate, row: RowStep) -> Candidate:
+    """Return the candidate, with the row's own numbers where it is the token that was selected."""
+    is_selected = candidate.token_id == row.token_id and candidate.logprob == row.logprob
+    if not is_selected or row.token_id is None or row.logprob is None:
+        return candidate
+    return replace(candidate, token_id=row.token_id, logprob=row.logprob)

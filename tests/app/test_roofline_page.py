@@ -80,7 +80,7 @@ def test_measured_roofs_are_shown_with_machine_and_spread(page: AppTest, hub: Hu
     assert not page.exception
     assert metrics(page)["Memory read, measured"] == "2.00\u00a0GB/s"
     assert metrics(page)["Matrix product in float32, measured"] == "6.00\u00a0GFLOP/s"
-    assert metrics(page)["Ridge: where they meet"] == "3.00\u00a0FLOP/byte"
+    assert metrics(page)["Ridge, where they meet, measured"] == "3.00\u00a0FLOP/byte"
     assert "a test machine, 1 thread" in sentences(page)
     assert page.button(key="roofs-start").label == "Measure again"
 

@@ -188,7 +188,7 @@ def test_layers_that_run_as_one_call_are_timed_inside_it_and_stay_in_one_piece(
         assert 0 < sum(parts.values()) <= event.duration_s
 
 
-def test_a_layer_that_was_taken_apart_by_somebody_else_gives_no_parts(
+def test_a_layer_that_somebody_looks_into_is_timed_with_the_others(
     fused_model: nn.Module,
 ) -> None:
     meter = PartMeter(fused_model, marks_for(torch.device("cpu")))
@@ -201,4 +201,4 @@ def test_a_layer_that_was_taken_apart_by_somebody_else_gives_no_parts(
     )
     handle.remove()
 
-    assert [bool(event.parts) for event in events] == [True] + [False] * 5
+    assert all(event.parts for event in events)

@@ -204,8 +204,12 @@ def test_chunks_and_caches_choose_the_tokens_of_a_plain_run(
 
 @pytest.mark.parametrize(
     ("option", "said"),
-    [(("--chunk", "0"), "a prefill chunk of 0 tokens"), (("--cache", "paged"), "invalid choice")],
-    ids=["chunk of 0", "unknown cache"],
+    [
+        (("--chunk", "0"), "a prefill chunk of 0 tokens"),
+        (("--chunk", "4096"), "a prefill chunk of 4,096 tokens is longer than the prompt"),
+        (("--cache", "paged"), "invalid choice"),
+    ],
+    ids=["chunk of 0", "chunk longer than the prompt", "unknown cache"],
 )
 def test_a_chunk_or_cache_that_cannot_be_is_bad_input(
     common: tuple[str, ...], capsys: pytest.CaptureFixture[str], option: tuple[str, ...], said: str

@@ -29,7 +29,7 @@ from visuals.live.vega import bundle
 
 FRAME_INTERVAL_S = 0.1
 # Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.
-SCARCE_INTERVAL_S = 0.4
+SCARCE_INTERVAL_S = 0.5
 SAMPLES_LOOKED_AT = 5
 MACHINE_IS_FULL = 0.95
 ENGINE_HAS_ENOUGH = 0.85

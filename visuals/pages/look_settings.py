@@ -29,8 +29,8 @@ def attention_settings(hub: Hub) -> None:
         MAX_CHUNK,
         0,
         key="chunk_tokens",
-        help="Each chunk is a step: a rectangle over what is stored and a triangle of its own. A "
-        "chunk longer than the prompt is the whole prompt.",
+        help="Each chunk is a step: a rectangle over what is stored and a triangle of its own. It "
+        "may be as long as the prompt at most.",
     )
     _cache_setting(hub)
     st.toggle(

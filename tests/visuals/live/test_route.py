@@ -187,7 +187,7 @@ def samples(machine: float | None, engine: float | None, count: int = 5) -> list
 @pytest.mark.parametrize(
     ("latest", "interval_s"),
     [
-        (samples(1.0, 0.6), 0.4),
+        (samples(1.0, 0.6), 0.5),
         (samples(1.0, 0.97), 0.1),
         (samples(0.5, 0.4), 0.1),
         (samples(1.0, 0.6, count=3), 0.1),
