@@ -192,8 +192,12 @@ def _folder() -> Path:
     override = os.environ.get(CACHE_VARIABLE)
     if override:
         return Path(override).expanduser() / "kernels"
-    # A GPU run needs no kernels of ours, and so none of this.
-    from platformdirs import user_cache_path  # noqa: PLC0415  see above
+    # A machine with torch and little else has no such folder of ours.
+    try:
+        from platformdirs import user_cache_path  # noqa: PLC0415  see above
+    except ImportError as error:
+        msg = f"there is no folder to keep them in: set {CACHE_VARIABLE}, or install platformdirs"
+        raise UnavailableError(msg) from error
 
     root = user_cache_path("token-by-token")
     return root / "kernels"
