@@ -21,6 +21,7 @@ from inference.bench_subjects import (
     recorded_events,
 )
 from inference.costs import step_cost
+from inference.kernels import install
 from inference.loading import LoadedModel
 from inference.roofline_records import MeasuredCeilings
 from inference.sharing import Sharing
@@ -167,11 +168,12 @@ def measure_sweep(
 ) -> list[dict[str, float | None]]:
     """Return each batch at each context: measured, and the least it could take where that is known.
 
-    Points that have no room are left out.
+    As a run has them: with the kernels where they fit. Points that have no room are left out.
     """
     contexts = [one for one in SWEEP_CONTEXTS if _fits(loaded, one, plan)]
     pairs = check_sweep(plan.batches, contexts)
     points: Sequence[BatchLap] = ()
+    install(loaded.model)  # the rounds before may have ended without the kernels
     for sweep in sweep_batches(loaded, clock, pairs):
         tell(len(sweep.points) / len(pairs), "batch by context")
         points = sweep.points

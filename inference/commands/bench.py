@@ -194,11 +194,11 @@ def as_table(report: dict[str, Any]) -> str:
         "decode of one row, tokens/s (quartiles), and how many times as fast the engine is",
     ]
     for one in report["decode"]:
-        lines.append(f"  {one['context']} tokens of context")
+        lines.append(f"  {one['context']:,} tokens of context")
         for name, rate in one["tokens_per_s"].items():
             ratio = one["ratios"].get(name)
             times = f"  {_spread(ratio)} times" if ratio else ""
-            lines.append(f"    {name:<24}{_spread(rate):<28} {times}".rstrip())
+            lines.append(f"    {name:<29}{_spread(rate):<28} {times}".rstrip())
         if one["roof_ratio"]:
             lines.append(f"    share of the memory roof {_spread(one['roof_ratio'])}")
     lines += ["", "batches, all rows' tokens/s with kernels, without, and by that of one row"]
