@@ -80,9 +80,15 @@ def make_room(layer: Any, tokens: int) -> tuple[Tensor, Tensor]:  # noqa: ANN401
 
 
 def room_of(layer: Any) -> Room | None:  # noqa: ANN401  likewise
-    """Return the larger tensors that a layer's are the front of; None where there are none."""
+    """Return the larger tensors that a layer's are the front of; None where there are none.
+
+    Once the layer holds other tensors its room is given back, since no byte of it is counted.
+    """
     room: Room | None = layer.__dict__.get(ROOM)
-    return room if room is not None and _is_valid(room, layer) else None
+    if room is not None and not _is_valid(room, layer):
+        del layer.__dict__[ROOM]
+        return None
+    return room
 
 
 def _is_valid(room: Room, layer: Any) -> bool:  # noqa: ANN401  likewise

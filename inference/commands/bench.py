@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # torch takes seconds to import, and how many is one of the f
 
 NEW_TOKENS = 32
 LONGEST_LLAMA_S = 600
-NO_PAGE = "the page was not measured: it starts with the default model only"
+NO_PAGE = "the page was not measured: it starts with the default model, dtype and device"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -103,7 +103,8 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
     tell(0.0, "memory that a step keeps")
     kept_bytes = bench_runs.bytes_per_step(loaded, clock)
     tell(0.0, "the page, with nobody, a viewer and a browser")
-    page = NO_PAGE if args.model != "default" else bench_page.measure_page(plan.page_rounds)
+    is_default = (args.model, args.dtype, args.device) == ("default", "auto", "auto")
+    page = bench_page.measure_page(plan.page_rounds) if is_default else NO_PAGE
     figures = None if isinstance(page, str) else page
     targets = bench_runs.targets(contexts, batches, kept_bytes) + bench_page.page_targets(figures)
     return {

@@ -24,6 +24,7 @@ import urllib.request
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -41,8 +42,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 WAYS = ("headless", "viewer", "browser")
 PROMPT = "Tell me, in as much detail as you can, how a bicycle is built, part by part."
-NEW_TOKENS = 96
-LEFT_OUT = 24  # decode steps in which a browser goes and a viewer comes
+NEW_TOKENS = 128
+LEAST_STEPS = 24
 READY_S = 120.0
 RUN_S = 300.0
 CANNOT_START = "the page did not come up in time; start it by hand to see why: make run"
@@ -73,7 +74,7 @@ def main() -> int:
     args = parser.parse_args()
     try:
         report = measure(args.rounds)
-    except (ImportError, OSError, RuntimeError) as error:
+    except (ImportError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
         sys.stderr.write(f"{str(error).splitlines()[0]}\n")
         return 2
     sys.stdout.write(f"{json.dumps(report)}\n")
@@ -120,7 +121,7 @@ def _measured(playwright: Playwright, executable: str, rounds: int) -> dict[str,
             for _ in range(rounds):
                 for way in WAYS:
                     _open(page, url)
-                    rates[way].append(_rate(_run(page, store, watched, way)))
+                    rates[way].append(_rate(*_run(page, store, watched, way)))
     return {
         "tokens_per_s": rates,
         "frame_bytes": {
@@ -182,8 +183,8 @@ def _open(page: Page, url: str) -> None:
     box.press("Control+Enter")
 
 
-def _run(page: Page, store: RunStore, watched: Watched, way: str) -> RunTrace:
-    """Start a run, watch it in this way and return it once it is kept."""
+def _run(page: Page, store: RunStore, watched: Watched, way: str) -> tuple[RunTrace, datetime]:
+    """Start a run and watch it in this way; return it once it is kept, and since when."""
     watched.url = ""
     page.get_by_test_id("stButton").get_by_role("button", name="Start").first.click()
     _wait(
@@ -198,6 +199,7 @@ def _run(page: Page, store: RunStore, watched: Watched, way: str) -> RunTrace:
     viewer = threading.Thread(target=_follow, args=(address,), daemon=True)
     if way == "viewer":
         viewer.start()
+    since = datetime.now(UTC)
     _wait(
         lambda: _is_over(store, run_id),
         RUN_S,
@@ -206,7 +208,7 @@ def _run(page: Page, store: RunStore, watched: Watched, way: str) -> RunTrace:
     )
     if way == "viewer":
         viewer.join(timeout=READY_S)
-    return store.open(run_id)
+    return store.open(run_id), since
 
 
 def _followed(page: Page) -> str:
@@ -229,18 +231,20 @@ def _follow(address: str) -> None:
         return  # the server closes once all was sent
 
 
-def _rate(trace: RunTrace) -> float:
-    """Return decode steps a second of host time, from the first steps left out to the end.
+def _rate(trace: RunTrace, since: datetime) -> float:
+    """Return decode steps a second of host time, of those that began since then.
 
     Raises:
-        RuntimeError: The model ended too early to tell.
+        RuntimeError: They are too few to tell.
     """
-    decode = [event for event in trace.events if event.phase is Phase.DECODE][LEFT_OUT:]
-    if len(decode) < LEFT_OUT:
-        msg = f"the model ended its answer after {len(trace.events)} steps, too few to tell"
+    begun_s = (since - trace.info.started_at).total_seconds()
+    decode = [event for event in trace.events if event.phase is Phase.DECODE]
+    late = [event for event in decode if event.started_s > begun_s]
+    if len(late) < LEAST_STEPS:
+        msg = f"{len(late)} of {len(decode)} decode steps were watched as meant, too few to tell"
         raise RuntimeError(msg)
-    ends = [event.started_s + event.duration_s for event in (decode[0], decode[-1])]
-    return (len(decode) - 1) / (ends[1] - ends[0])
+    ends = [event.started_s + event.duration_s for event in (late[0], late[-1])]
+    return (len(late) - 1) / (ends[1] - ends[0])
 
 
 def _wait(

@@ -30,6 +30,8 @@ from visuals.live.vega import bundle
 FRAME_INTERVAL_S = 0.1
 # Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.
 SCARCE_INTERVAL_S = 0.5
+# Likewise building frames: at most so much of one processor while the machine is full.
+FRAMES_SHARE = 0.03
 SAMPLES_LOOKED_AT = 5
 MACHINE_IS_FULL = 0.95
 ENGINE_HAS_ENOUGH = 0.85
@@ -69,42 +71,60 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
     """Send frames until the run is final and all of it was sent."""
     cursor, last, tally = _cursor(socket), _Sent(), Tally()
     while True:
-        started_s = time.monotonic()
+        started_s, busy_s = time.monotonic(), time.thread_time()
         status = hub.status(run)
         trace = hub.snapshot(run)
         update = frame(trace, status, cursor, tally)
         is_whole = update["to"] == update["total"]
         if last.is_worth_sending(update, started_s):
-            await socket.send_text(json.dumps(update, allow_nan=False))
+            text = json.dumps(update, allow_nan=False)
+            busy_s = time.thread_time() - busy_s
+            await socket.send_text(text)
             await asyncio.wait_for(socket.receive_text(), ACKNOWLEDGE_TIMEOUT_S)
-            last = _Sent(update, started_s)
+            last = _Sent(update, started_s, busy_s)
             cursor = int(str(update["to"]))
         if status.state.is_final and is_whole:
             await socket.close()
             return
         if is_whole:
-            interval_s = frame_interval_s(trace.telemetry if trace is not None else ())
+            samples = trace.telemetry if trace is not None else ()
+            interval_s = frame_interval_s(samples, last.busy_s)
             await asyncio.sleep(max(0.0, interval_s - (time.monotonic() - started_s)))
 
 
-def frame_interval_s(samples: Sequence[TelemetrySample]) -> float:
-    """Return how long to wait between two frames, longer while the engine is short of processors.
+def frame_interval_s(samples: Sequence[TelemetrySample], busy_s: float = 0.0) -> float:
+    """Return how long to wait between two frames, longer while processors are short.
 
-    Short means: the machine has been full lately and the engine had less than its share of it.
+    Short means: the machine has been full lately. If the engine had less than its share of it, a
+    browser draws on the same processors; else frames only have to be built for a small part of
+    the time.
+
+    Args:
+        samples: Readings, the newest last.
+        busy_s: Processor time that the latest frame took to build.
     """
     latest = samples[-SAMPLES_LOOKED_AT:]
     machine = [sample.cpu_busy_ratio for sample in latest if sample.cpu_busy_ratio is not None]
     engine = [s.process_cpu_ratio for s in latest if s.process_cpu_ratio is not None]
     if len(machine) < SAMPLES_LOOKED_AT or len(engine) < SAMPLES_LOOKED_AT:
         return FRAME_INTERVAL_S
-    is_full = fmean(machine) > MACHINE_IS_FULL
-    return SCARCE_INTERVAL_S if is_full and fmean(engine) < ENGINE_HAS_ENOUGH else FRAME_INTERVAL_S
+    if fmean(machine) <= MACHINE_IS_FULL:
+        return FRAME_INTERVAL_S
+    if fmean(engine) < ENGINE_HAS_ENOUGH:
+        return SCARCE_INTERVAL_S
+    return min(max(FRAME_INTERVAL_S, busy_s / FRAMES_SHARE), SCARCE_INTERVAL_S)
 
 
 class _Sent:
-    """The frame sent last and when."""
+    """The frame sent last, when, and the processor time it took to build."""
 
-    def __init__(self, update: dict[str, object] | None = None, at_s: float = -math.inf) -> None:
+    def __init__(
+        self,
+        update: dict[str, object] | None = None,
+        at_s: float = -math.inf,
+        busy_s: float = 0.0,
+    ) -> None:
+        self.busy_s = busy_s
         self._update = update
         self._at_s = at_s
 

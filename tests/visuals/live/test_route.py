@@ -185,18 +185,29 @@ def samples(machine: float | None, engine: float | None, count: int = 5) -> list
 
 
 @pytest.mark.parametrize(
-    ("latest", "interval_s"),
+    ("latest", "busy_s", "interval_s"),
     [
-        (samples(1.0, 0.6), 0.5),
-        (samples(1.0, 0.97), 0.1),
-        (samples(0.5, 0.4), 0.1),
-        (samples(1.0, 0.6, count=3), 0.1),
-        (samples(None, None), 0.1),
-        ([], 0.1),
+        (samples(1.0, 0.6), 0.0, 0.5),
+        (samples(1.0, 0.97), 0.001, 0.1),
+        (samples(1.0, 0.97), 0.006, 0.2),
+        (samples(1.0, 0.97), 0.2, 0.5),
+        (samples(0.5, 0.4), 0.2, 0.1),
+        (samples(1.0, 0.6, count=3), 0.2, 0.1),
+        (samples(None, None), 0.2, 0.1),
+        ([], 0.2, 0.1),
     ],
-    ids=["starved", "engine has it all", "room left", "too few", "no readings", "none"],
+    ids=[
+        "starved",
+        "engine has it all",
+        "frames that take long",
+        "frames that take very long",
+        "room left",
+        "too few",
+        "no readings",
+        "none",
+    ],
 )
-def test_frames_come_more_seldom_only_while_the_engine_lacks_processors(
-    latest: list[TelemetrySample], interval_s: float
+def test_frames_come_more_seldom_only_while_processors_are_short(
+    latest: list[TelemetrySample], busy_s: float, interval_s: float
 ) -> None:
-    assert frame_interval_s(latest) == interval_s
+    assert frame_interval_s(latest, busy_s) == pytest.approx(interval_s)
