@@ -137,10 +137,12 @@ INLINE void project_block(const float *weights, const float *bias, const float *
     float sums[TOKEN_BLOCK][ROW_BLOCK];
     for (int64_t token = 0; token < tokens; token += TOKEN_BLOCK) {
         int count = (int)at_most(tokens - token, TOKEN_BLOCK);
+        const float *block = weights + row * width, *x = input + token * width;
         /* The second pass over a block has it at hand, and time to fetch the next. */
-        int64_t ahead = token == TOKEN_BLOCK ? width : 0;
-        products_of(weights + row * width, stretch * width, input + token * width, width, ahead,
-                    rows, count, sums);
+        if (token == TOKEN_BLOCK)
+            products_of(block, stretch * width, x, width, width, rows, count, sums);
+        else
+            products_of(block, stretch * width, x, width, 0, rows, count, sums);
         for (int t = 0; t < count; t++)
             for (int r = 0; r < rows; r++) {
                 int64_t column = row + r * stretch, at = (token + t) * output_row + column;
