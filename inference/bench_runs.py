@@ -32,6 +32,7 @@ Tell = Callable[[float, str], None]
 BATCHES = (1, 2, 4, 8, 16)
 BATCH_CONTEXT = 128
 MEMORY_STEPS = 64
+ROOM_TOKENS = 4  # fed before and after the steps that count
 SWEEP_CONTEXTS = (128, 1024, 4096)
 ENGINE, PLAIN, LOOKING = "engine", "engine, no kernels", "engine, looking at one layer"
 BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
@@ -93,7 +94,7 @@ def measure_contexts(
 ) -> list[ContextFigures]:
     """Return the figures of each context that the model takes."""
     found: list[ContextFigures] = []
-    fit = [one for one in plan.contexts if _fits(loaded, one, plan)]
+    fit = _fitting(loaded, plan.contexts, plan)
     for place, context in enumerate(fit):
         tell(place / len(fit), f"decode at {context} tokens of context")
         setting = Setting(model=loaded.model, clock=clock, context=context, steps=plan.steps)
@@ -170,7 +171,7 @@ def measure_sweep(
 
     As a run has them: with the kernels where they fit. Points that have no room are left out.
     """
-    contexts = [one for one in SWEEP_CONTEXTS if _fits(loaded, one, plan)]
+    contexts = _fitting(loaded, SWEEP_CONTEXTS, plan)
     pairs = check_sweep(plan.batches, contexts)
     points: Sequence[BatchLap] = ()
     install(loaded.model)  # the rounds before may have ended without the kernels
@@ -267,6 +268,10 @@ def as_values(figures: Sequence[ContextFigures | BatchFigures | Target]) -> list
     ]
 
 
-def _fits(loaded: LoadedModel, context: int, plan: Plan) -> bool:
+def _fitting(loaded: LoadedModel, contexts: Sequence[int], plan: Plan) -> list[int]:
+    """Return the contexts that the model takes; a step fed at its very end counts as the whole."""
     limit = loaded.context_limit
-    return limit is None or context + plan.steps + 4 <= limit
+    if limit is None:
+        return list(contexts)
+    last = limit - plan.steps - ROOM_TOKENS
+    return [min(one, last) for one in contexts if one <= limit]
