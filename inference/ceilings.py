@@ -30,7 +30,7 @@ Kernel = Callable[[], object]
 
 MIB = 1 << 20
 ASSUMED_CACHE_BYTES = 64 * MIB  # where the machine does not say; larger than most last caches
-CACHE_MULTIPLES = (2, 4, 8)
+CACHE_MULTIPLES = (4, 8, 16)
 MEMORY_SHARE = 4  # a read takes at most a quarter of the memory that is free
 SMALLEST_READ_BYTES = 128 * MIB
 ROW_LENGTH = 4096  # columns of the matrix in the matrix-vector read

@@ -95,11 +95,11 @@ def test_progress_rises_to_one() -> None:
 
 
 def test_reads_go_well_beyond_the_last_cache() -> None:
-    assert read_sizes(300 * MIB, 100_000 * MIB) == (600 * MIB, 1200 * MIB, 2400 * MIB)
+    assert read_sizes(300 * MIB, 100_000 * MIB) == (1200 * MIB, 2400 * MIB, 4800 * MIB)
 
 
 def test_reads_stay_within_a_quarter_of_the_free_memory() -> None:
-    assert read_sizes(300 * MIB, 4000 * MIB) == (600 * MIB, 1000 * MIB)
+    assert read_sizes(300 * MIB, 12_000 * MIB) == (1200 * MIB, 2400 * MIB, 3000 * MIB)
 
 
 def test_a_small_cache_is_no_reason_for_a_small_read() -> None:
