@@ -126,6 +126,24 @@ def test_reruns_do_not_remount_the_panel_or_disturb_the_run(open_tab: OpenTab) -
     finish(tab)
 
 
+def test_without_a_websocket_the_next_run_is_drawn_too(open_tab: OpenTab, tmp_path: Path) -> None:
+    """The page kept the first run's cursor, so the second stayed blank."""
+    tab = open_tab()
+    tab.page.route_web_socket("**/live/run/**", lambda socket: socket.close())
+    tab.page.reload()  # sockets that were there before are not cut off
+    tab.type_prompt("Tell me a long story about the rain.")
+    new_tokens(tab, 30)
+    tab.start()
+    finish(tab)
+    assert len(tab.panel().ids) > 1
+
+    tab.type_prompt("Name three colours.")
+    tab.start()
+    finish(tab)
+
+    assert tab.panel().ids == saved_run(tab, tmp_path)["outputs"][0]["token_ids"]
+
+
 def test_a_second_session_waits_in_the_queue_and_sees_its_place(open_tab: OpenTab) -> None:
     first, second = open_tab(), open_tab()
     first.type_prompt("Tell me a long story about the wind.")

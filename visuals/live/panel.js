@@ -122,8 +122,8 @@ class LivePanel {
     if (this.socket) this.hangUp();
     this.isPolling = true;
     if (frame.from === 0 && frame.to > this.cursor && this.cursor > 0) this.restart();
-    else if (frame.from !== this.cursor) return;
     const tell = () => this.component.setStateValue("cursor", this.cursor);
+    if (frame.from !== this.cursor) return tell(); // the page has a cursor of another run
     this.receive(frame, () => (this.timer = setTimeout(tell, POLL_MS)));
   }
 
