@@ -37,7 +37,6 @@ class Keeper:
         self._store = store
         self._journals: dict[str, Journal] = {}
         self._settled: set[str] = set()
-        self._without_room: set[str] = set()  # ended, and not written yet
         self._wake = threading.Event()
         self._lock = threading.Lock()  # of the writes; never taken under the hub's
         hub.on_end.append(self._ended)
@@ -66,10 +65,10 @@ class Keeper:
             is_retried: Try those again too that ended without room for them.
         """
         with self._lock:
-            passed_over = self._settled | (set() if is_retried else self._without_room)
             for run in self._hub.runs():
                 is_ours = run.recorded is None and run.replay is None and run.is_kept
-                if is_ours and run.run_id not in passed_over:
+                is_due = is_retried or not run.is_unwritten
+                if is_ours and is_due and run.run_id not in self._settled:
                     self._keep_run(run)
 
     def _keep_run(self, run: LiveRun) -> None:
@@ -82,13 +81,12 @@ class Keeper:
             sentence = f"{error}. {TRIED_AGAIN}" if is_final else str(error)
             self._complain(sentence)
             run.notice = sentence
-            if is_final:
-                self._without_room.add(run.run_id)
+            run.is_unwritten = is_final
             return
         run.notice = ""
         if is_final:
             self._settled.add(run.run_id)
-            self._without_room.discard(run.run_id)
+            run.is_unwritten = False
 
     def _write(self, run_id: str, trace: RunTrace, *, is_final: bool) -> None:
         if not is_final:

@@ -38,6 +38,7 @@ class LiveRun:
         was_watched: A viewer has come; until then its page may still be on its way.
         patience: How many grace times it may go unwatched.
         is_kept: False for a run that is no use on disk, such as a warm-up.
+        is_unwritten: It ended and found no room on disk: memory has the only whole copy.
         steps_per_s: The pace asked for last; None for as fast as it goes.
         notice: What the viewer must know while the run goes on; empty when all is well.
         split_every: One in so many steps is timed in parts; None when none is.
@@ -60,6 +61,7 @@ class LiveRun:
     replay: Replay | None = None
     patience: int = 1
     is_kept: bool = True
+    is_unwritten: bool = False
     steps_per_s: float | None = None
     notice: str = ""
     split_every: int | None = None

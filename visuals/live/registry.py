@@ -97,4 +97,4 @@ class Registry:
         is_idle = run.viewers == 0
         if run.replay is not None:
             return is_idle and self._now() - run.last_seen_s > self._grace_s
-        return is_idle and run.state.is_final
+        return is_idle and run.state.is_final and not run.is_unwritten

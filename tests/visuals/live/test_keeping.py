@@ -13,6 +13,7 @@ from inference.store import RunStore
 from tests.visuals.live.test_hub import HubUnderTest
 from tests.visuals.traces import trace_of
 from visuals.live.keeping import Keeper
+from visuals.live.registry import KEPT_RUNS
 
 
 @pytest.fixture
@@ -96,6 +97,33 @@ def test_a_run_that_ended_without_room_is_kept_once_there_is_some(
 
     assert keeper.problem == under_test.hub.status(run).message == ""
     assert RunStore(tmp_path).open(run.run_id) == under_test.hub.snapshot(run)
+
+
+def test_a_run_that_ended_without_room_is_not_forgotten_before_it_is_written(
+    under_test: HubUnderTest, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").write_text("a file where the folder should be")
+    keeper = Keeper(under_test.hub, RunStore(tmp_path))
+    run = under_test.begin("hi")
+    under_test.step(run, 0, "o")
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    keeper.keep_once()
+    fill_registry(under_test)
+    assert under_test.hub.find(run.run_id) is run
+
+    (tmp_path / "runs").unlink()
+    keeper.keep_once()
+    fill_registry(under_test)
+
+    assert under_test.hub.find(run.run_id) is None
+    assert len(RunStore(tmp_path).open(run.run_id).events) == 1
+
+
+def fill_registry(under_test: HubUnderTest) -> None:
+    """Make as many runs as the registry keeps, none with a step to write."""
+    for _ in range(KEPT_RUNS):
+        run = under_test.begin("x")
+        under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.FAILED, message="no"))
 
 
 def test_replays_opened_files_and_runs_without_a_step_are_not_kept(
