@@ -128,7 +128,9 @@ class SubjectFigures:
 def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
     """Return the subjects of some runs in the order in which they come; equal ones are repeats.
 
-    Rows of a batch that are copies of each other share every lap, so the first stands for all.
+    Rows of a batch that are copies of each other share every lap, so the first stands for all. With
+    a temperature above 0 each row draws with the seed plus its place, so one may end before another
+    and shares the laps up to there.
     """
     samples: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for trace in traces:
