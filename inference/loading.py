@@ -89,7 +89,8 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
         dtype: See ``choose_device``.
         device: See ``choose_device``.
         on_stage: Told what is happening and how far it is.
-        is_plain: Use the library's own code only and no kernels of ours.
+        is_plain: Use the library's own code only, no kernels of ours, for the model's own
+            computation.
         attention: Which implementation computes attention. One that is named computes it in every
             step, so no layer is fused.
 

@@ -37,7 +37,8 @@ class LoadModel:
     """Load this model and drop the one held before.
 
     Attributes:
-        is_plain: Use the library's own code only and no kernels of ours.
+        is_plain: Use the library's own code only, no kernels of ours, for the model's own
+            computation.
         attention: Which implementation computes attention; one that is named is used in every step.
     """
 

@@ -58,7 +58,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--top-k", type=int)
     parser.add_argument("--top-p", type=float)
     parser.add_argument(
-        "--plain", action="store_true", help="use the library's code only, no kernels of our own"
+        "--plain",
+        action="store_true",
+        help="use the library's code only, no kernels of our own, for the model's own computation",
     )
     parser.add_argument(
         "--attention",
