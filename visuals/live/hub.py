@@ -2,8 +2,9 @@
 
 Plain Python, no streamlit: pages and the live route both come here. A run belongs to the hub and
 not to a page, so reruns, other pages and reloads leave it alone. When nobody has watched a run for
-the grace time it is stopped and the device is free. What the hub knows is kept by the files beside
-this one: registry.py has the runs, model_slot.py the model, looking.py and measuring.py the rest.
+the grace time, or 30 s longer before its first viewer, it is stopped and the device is free. What
+the hub knows is kept by the files beside this one: registry.py has the runs, model_slot.py the
+model, looking.py and measuring.py the rest.
 """
 
 from __future__ import annotations
