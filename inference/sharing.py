@@ -16,7 +16,7 @@ class Sharing:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
-        self._sizes: dict[int, int] = {}
+        self._size_bytes = 0
         self._layers: dict[str, tuple[int, ...]] = {}
 
     def shared(self, event: StepEvent) -> StepEvent:
@@ -38,11 +38,17 @@ class Sharing:
     def _cache(self, cache: CacheState) -> CacheState:
         return replace(
             cache,
-            allocated_bytes=self._sizes.setdefault(cache.allocated_bytes, cache.allocated_bytes),
+            allocated_bytes=self._size(cache.allocated_bytes),
             tokens_per_layer=self._same("tokens", cache.tokens_per_layer),
             bytes_per_layer=self._same("bytes", cache.bytes_per_layer),
             state_bytes_per_layer=self._same("states", cache.state_bytes_per_layer),
         )
+
+    def _size(self, size_bytes: int) -> int:
+        """Return the number of the step before if it is equal."""
+        if size_bytes != self._size_bytes:
+            self._size_bytes = size_bytes
+        return self._size_bytes
 
     def _same(self, name: str, values: tuple[int, ...]) -> tuple[int, ...]:
         """Return the tuple of the step before if it is equal, else one of as few numbers."""

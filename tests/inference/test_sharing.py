@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import tracemalloc
 from dataclasses import replace
 
@@ -46,6 +47,25 @@ def test_what_two_steps_have_in_common_is_one_object() -> None:
 
     assert first.rows[0].request_id is second.rows[0].request_id
     assert first.cache.state_bytes_per_layer is second.cache.state_bytes_per_layer
+
+
+def test_a_size_is_one_object_while_it_stays_and_let_go_when_it_changes() -> None:
+    sharing = Sharing()
+    event = received(arrived(2)[-1])
+    first, same, other = int("10000"), int("10000"), int("10001")  # number objects of their own
+    held = sys.getrefcount(first)
+
+    assert _shared_size(sharing, event, first) is first
+    assert _shared_size(sharing, event, same) is first
+    assert sys.getrefcount(first) > held
+    assert _shared_size(sharing, event, other) is other
+    assert sys.getrefcount(first) == held
+
+
+def _shared_size(sharing: Sharing, event: StepEvent, size_bytes: int) -> int:
+    """Return what is kept as the size of a step with that much allocated."""
+    cache = replace(event.cache, used_bytes=0, allocated_bytes=size_bytes)
+    return sharing.shared(replace(event, cache=cache)).cache.allocated_bytes
 
 
 def test_a_layers_tokens_are_one_number_for_all_layers_alike() -> None:
