@@ -333,7 +333,7 @@ def test_an_orders_turns_chunks_and_cache_reach_the_engine(under_test: HubUnderT
         order("shown"),
         is_raw=False,
         turns=(turns,),
-        chunk_tokens=8,
+        chunk_tokens=2,
         cache=CacheKind.STATIC,
     )
     under_test.hub.preload(DEFAULT_LOAD)
@@ -346,4 +346,4 @@ def test_an_orders_turns_chunks_and_cache_reach_the_engine(under_test: HubUnderT
     assert codec is not None
     assert codec.decode(generate.requests[0].prompt_ids) == "ab>"
     assert generate.requests[0].prompt_text == "shown"
-    assert (generate.chunk_tokens, generate.cache) == (8, CacheKind.STATIC)
+    assert (generate.chunk_tokens, generate.cache) == (2, CacheKind.STATIC)
