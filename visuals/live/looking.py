@@ -32,7 +32,7 @@ OTHER_LAYER = (
 )
 SHARED_ROWS = (
     "Several requests take the same row of this batch one after another, so weights are not shown; "
-    "give each request a slot of its own to see them."
+    "give each request a slot of its own, and the same arrival time, to see them."
 )
 FOLLOWED = "Another run has followed; this one keeps only what was seen while it went."
 
@@ -138,10 +138,14 @@ class Looks:
 
 
 def _shares_rows(recording: Recording) -> bool:
-    """Return whether a row of the batch is taken by one request after another."""
-    plan = recording.info.plan
-    is_short = plan.slots is not None and plan.slots < len(recording.requests)
-    return plan.policy is Policy.STATIC and is_short
+    """Return whether a row of the batch is taken by one request after another.
+
+    Requests that come in at different times are in several batches, each from row 0 on.
+    """
+    plan, requests = recording.info.plan, recording.requests
+    is_short = plan.slots is not None and plan.slots < len(requests)
+    are_apart = len({request.arrival_s for request in requests}) > 1
+    return plan.policy is Policy.STATIC and (is_short or are_apart)
 
 
 def _recorded(look: _Look) -> tuple[AttentionMap, ...]:

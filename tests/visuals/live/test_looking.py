@@ -10,6 +10,7 @@ import pytest
 from inference.messages import Attended, LookAt, LookRefused, RunEnded, RunStarted
 from inference.records import AttentionChoice, AttentionMap, BatchPlan, RunState
 from tests.builders import DEFAULT_LOAD, model_ready, order, run_info
+from tests.visuals.batches import batch_trace
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live import looking
 from visuals.live.live_run import LiveRun
@@ -26,6 +27,17 @@ class LookedHub(HubUnderTest):
             self.engine.reply(model_ready())
         run = self.hub.submit(replace(order("hello"), is_looked_at=True, look=choice))
         self.engine.reply(RunStarted(info=run_info(run.run_id)))
+        return run
+
+    def begin_batch(
+        self, plan: BatchPlan, *, gap_s: float = 0.0, is_looked_at: bool = True
+    ) -> LiveRun:
+        self.hub.preload(DEFAULT_LOAD)
+        self.engine.reply(model_ready())
+        arrivals_s = (0.0, gap_s, 2 * gap_s)
+        wanted = replace(order("a"), prompts=("a", "b", "c"), arrivals_s=arrivals_s, plan=plan)
+        run = self.hub.submit(replace(wanted, is_looked_at=is_looked_at))
+        self.engine.reply(RunStarted(info=replace(run_info(run.run_id), plan=plan)))
         return run
 
     def attended(self, run: LiveRun, choice: AttentionChoice, step_index: int = 0) -> AttentionMap:
@@ -201,14 +213,18 @@ def test_after_a_run_with_all_heads_each_of_them_can_be_had_for_every_step(
     assert under_test.looks() == []
 
 
-def test_a_row_that_several_requests_take_in_turn_is_not_looked_at(under_test: LookedHub) -> None:
+@pytest.mark.parametrize(
+    ("plan", "gap_s"), [(BatchPlan(slots=2), 0.0), (BatchPlan(), 0.7)], ids=["slots", "arrivals"]
+)
+def test_a_row_that_several_requests_take_in_turn_is_not_looked_at(
+    under_test: LookedHub, plan: BatchPlan, gap_s: float
+) -> None:
     """Their weights would lie over one another in one picture."""
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
-    plan = BatchPlan(slots=2)
-    wanted = replace(order("a"), prompts=("a", "b", "c"), arrivals_s=(0.0,) * 3, plan=plan)
-    run = under_test.hub.submit(replace(wanted, is_looked_at=True))
-    under_test.engine.reply(RunStarted(info=replace(run_info(run.run_id), plan=plan)))
+    trace = batch_trace(plan, gap_s=gap_s)
+    rows = [row for event in trace.events for row in event.rows]
+    assert len({row.request_id for row in rows if row.slot == 0}) > 1
+
+    run = under_test.begin_batch(plan, gap_s=gap_s)
 
     under_test.hub.look_at(run, AttentionChoice(layer=0))
 
@@ -216,3 +232,10 @@ def test_a_row_that_several_requests_take_in_turn_is_not_looked_at(under_test: L
     assert [look.choice for look in under_test.looks()] == [None]
     under_test.attended(run, FIRST)
     assert under_test.hub.attention(run).maps == ()
+
+
+def test_rows_that_requests_keep_are_looked_at(under_test: LookedHub) -> None:
+    run = under_test.begin_batch(BatchPlan())
+
+    assert under_test.hub.attention(run).choice == FIRST
+    assert under_test.looks() == []
