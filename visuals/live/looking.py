@@ -77,8 +77,11 @@ class Looks:
         if look is None:
             return
         look.recording = recording
-        if look.choice is not None and _shares_rows(recording):
-            look.choice, look.notice, look.is_possible = None, SHARED_ROWS, False
+        if not _shares_rows(recording):
+            return
+        before, look.choice = look.choice, None
+        look.notice, look.is_possible = SHARED_ROWS, False
+        if before is not None:
             self._send(LookAt(run_id=run_id, choice=None))
 
     def ended(self, run_id: str) -> None:

@@ -234,6 +234,18 @@ def test_a_row_that_several_requests_take_in_turn_is_not_looked_at(
     assert under_test.hub.attention(run).maps == ()
 
 
+def test_a_shared_row_cannot_be_looked_at_either_where_looking_was_off(
+    under_test: LookedHub,
+) -> None:
+    run = under_test.begin_batch(BatchPlan(slots=2), is_looked_at=False)
+
+    under_test.hub.look_at(run, AttentionChoice(layer=0))
+
+    looked = under_test.hub.attention(run)
+    assert (looked.choice, looked.notice) == (None, looking.SHARED_ROWS)
+    assert under_test.looks() == []
+
+
 def test_rows_that_requests_keep_are_looked_at(under_test: LookedHub) -> None:
     run = under_test.begin_batch(BatchPlan())
 
