@@ -208,7 +208,8 @@ class TorchRowBackend(TorchBackend):
     @torch.inference_mode()
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:
         """Return what the chosen layer attended to in the latest forward; None when not looking."""
-        seen = super().attention(is_prompt=is_prompt)
+        # What was seen has the columns before they were moved, so it is not kept for recall().
+        seen = super().attention(is_prompt=is_prompt and not self._was_right)
         if seen is None or not self._was_right:
             return seen
         reason = "prompts padded on the right are moved after their step; pad on the left to look"

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from inference.errors import InputError
+from inference.records import AttentionChoice
 from inference.row_backend import Lane, TorchRowBackend
 from tests.families import WINDOW, tiny_model
 
@@ -146,6 +147,28 @@ def test_used_bytes_count_the_real_tokens_of_the_rows_there_are(family: str) -> 
     driver.leave([1])
 
     assert driver.used_and_allocated() == (token_bytes * 3, token_bytes * 3)
+
+
+@pytest.mark.parametrize("slot", range(len(PROMPTS)))
+def test_of_prompts_padded_on_the_right_no_weights_are_told_then_or_later(slot: int) -> None:
+    """Their columns are moved after the step, away from the keys that were seen."""
+    backend = TorchRowBackend(tiny_model("llama"))
+    backend.look_at(AttentionChoice(layer=0, head=1, slot=slot))
+    backend.start()
+    ids, lengths = padded("right")
+
+    backend.forward_right_padded(ids, lengths)
+    seen = backend.attention(is_prompt=True)
+
+    assert seen is not None
+    assert seen.weights is None
+    assert "pad on the left to look" in seen.reason
+    assert backend.recall() == ()
+    backend.forward([[5]] * len(PROMPTS))
+    decoded = backend.attention(is_prompt=False)
+    assert decoded is not None
+    assert decoded.weights is not None
+    assert decoded.kv_tokens == len(PROMPTS[slot]) + 1
 
 
 def test_an_empty_batch_holds_nothing_and_takes_the_next_row() -> None:
