@@ -9,13 +9,15 @@ No torch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
 
 from inference.costs import attended_pairs
 from inference.orders import middle_layer
-from inference.records import LayerType, ModelShape, Phase, StepEvent
+from inference.records import LayerType, ModelShape, Phase, RowStep, StepEvent
 from visuals.units import amount, counted, milliseconds
+
+Fed = Sequence[tuple[Phase, RowStep]]  # one request's part of each step
 
 EXPLANATION = {
     "what": "A row is one token fed, a column one token stored. Mask: which keys each token may "
@@ -106,11 +108,11 @@ def kind_words(
         shape: The model's.
         request_id: Whose rows are told of; None for a run of one request.
     """
-    own = _of_request(events, request_id)
+    fed = _fed(events, request_id)
     return [
         {
-            "caption": caption(own, shape, kind),
-            "description": description(own, shape, kind),
+            "caption": _caption(fed, shape, kind),
+            "description": _description(fed, shape, kind),
         }
         for kind in dict.fromkeys(layer_kinds(shape))
     ]
@@ -166,46 +168,57 @@ def caption(events: Sequence[StepEvent], shape: ModelShape, kind: LayerKind | No
         shape: The model's.
         kind: Of the layers shown; None for those with full attention, or for all where they agree.
     """
-    if not events:
-        return "No step yet."
-    event = events[-1]
-    shown = _usual_kind(shape) if kind is None else kind
-    if not shown.attends:
-        return f"{shown.label[0].upper()}{shown.label[1:]}: no query reads a key in this layer."
-    size = (event.rows[0].query_tokens, event.rows[0].context_tokens)
-    is_prefill = event.phase is Phase.PREFILL
-    added = _prefill_words(size, shown) if is_prefill else _decode_words(size, shown)
-    is_named = shown.window is not None or len(set(layer_kinds(shape))) > 1
-    return f"{added} ({shown.label})." if is_named else f"{added}."
+    return _caption(_fed(events[-1:]), shape, kind)
 
 
 def description(
     events: Sequence[StepEvent], shape: ModelShape, kind: LayerKind | None = None
 ) -> str:
     """Return the picture in words, for those who cannot see it."""
-    if not events:
-        return "Attention mask: empty, no step yet."
+    return _description(_fed(events), shape, kind)
+
+
+def _fed(events: Sequence[StepEvent], request_id: str | None = None) -> Fed:
+    """Return what each step fed of a request; None for a run of one request."""
+    if request_id is None:
+        return [(event.phase, event.rows[0]) for event in events]
+    return [
+        (event.phase, row) for event in events for row in event.rows if row.request_id == request_id
+    ]
+
+
+def _caption(fed: Fed, shape: ModelShape, kind: LayerKind | None) -> str:
+    if not fed:
+        return "No step yet."
+    phase, row = fed[-1]
     shown = _usual_kind(shape) if kind is None else kind
     if not shown.attends:
-        return f"Attention mask: empty. {caption(events, shape, kind)}"
-    prefill = sum(e.rows[0].query_tokens for e in events if e.phase is Phase.PREFILL)
-    decode = sum(event.phase is Phase.DECODE for event in events)
-    is_cut = shown.window is not None and events[-1].rows[0].context_tokens > shown.window
+        return f"{shown.label[0].upper()}{shown.label[1:]}: no query reads a key in this layer."
+    size = (row.query_tokens, row.context_tokens)
+    is_prefill = phase is Phase.PREFILL
+    added = _prefill_words(size, shown) if is_prefill else _decode_words(size, shown)
+    is_named = shown.window is not None or len(set(layer_kinds(shape))) > 1
+    return f"{added} ({shown.label})." if is_named else f"{added}."
+
+
+def _description(fed: Fed, shape: ModelShape, kind: LayerKind | None) -> str:
+    if not fed:
+        return "Attention mask: empty, no step yet."
+    shown = _usual_kind(shape) if kind is None else kind
+    words = _caption(fed, shape, kind)
+    if not shown.attends:
+        return f"Attention mask: empty. {words}"
+    prefill = sum(row.query_tokens for phase, row in fed if phase is Phase.PREFILL)
+    decode = sum(phase is Phase.DECODE for phase, _ in fed)
+    _, newest = fed[-1]
+    is_cut = shown.window is not None and newest.context_tokens > shown.window
     is_chunked = shown.type is LayerType.CHUNKED
     cut = "triangles along the diagonal, " if is_chunked else "a band below the diagonal, "
     return (
         f"Attention mask: {cut if is_cut else 'a lower triangle of '}"
         f"{counted(prefill, 'row')} from prefill, then "
-        f"{counted(decode, 'row')} from decode steps. {caption(events, shape, kind)}"
+        f"{counted(decode, 'row')} from decode steps. {words}"
     )
-
-
-def _of_request(events: Sequence[StepEvent], request_id: str | None) -> Sequence[StepEvent]:
-    """Return the steps that fed a request, with its row alone."""
-    if request_id is None:
-        return events
-    pairs = ((event, row) for event in events for row in event.rows)
-    return [replace(event, rows=(row,)) for event, row in pairs if row.request_id == request_id]
 
 
 def _prefill_words(size: tuple[int, int], kind: LayerKind) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from inference.records import LayerType
+from inference.records import BatchPlan, LayerType, StepEvent
+from tests.visuals.batches import batch_trace
 from tests.visuals.traces import trace_of
 from visuals.attention import (
     LayerKind,
@@ -147,6 +149,30 @@ def test_the_words_of_a_batch_are_those_of_the_request_asked_for() -> None:
         ["prefill", [[0, 56, 56], [1, 56, 56]]],
         ["decode", [[1, 1, 57]]],
     ]
+
+
+def test_the_words_of_a_batch_count_its_steps_without_making_any_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They are told ten times a second, of every step so far."""
+    trace = batch_trace(BatchPlan(), prompts=(6, 2, 4), new_tokens=(3, 6, 2))
+    made: list[StepEvent] = []
+    begin: Callable[..., None] = StepEvent.__init__
+
+    def counting(self: StepEvent, *given: object, **named: object) -> None:
+        made.append(self)
+        begin(self, *given, **named)
+
+    monkeypatch.setattr(StepEvent, "__init__", counting)
+    shape = trace.info.shape
+
+    [longest], [longest_answer] = (kind_words(trace.events, shape, one) for one in ("r0", "r1"))
+
+    assert made == []
+    assert "6 rows from prefill, then 2 rows from decode steps" in longest["description"]
+    assert "2 rows from prefill, then 5 rows from decode steps" in longest_answer["description"]
+    replace(trace.events[0])
+    assert len(made) == 1
 
 
 def test_what_looking_cost_is_told_with_the_laps_with_and_without_it() -> None:
