@@ -81,8 +81,8 @@ PLAIN = GenerationOptions()
 class StepMeter(Protocol):
     """What times the parts of a step."""
 
-    def start(self, phase: Phase) -> None:
-        """Get ready before the lap of a step of this phase."""
+    def start(self, phase: Phase, rows: int, cache: CacheKind) -> None:
+        """Get ready before the lap of a step of this phase that feeds so many rows."""
         ...
 
     def stop(self) -> tuple[PartTime, ...]:
@@ -269,7 +269,7 @@ class Engine:
 
     def _step(self, block: Block, index: int, zero_s: float) -> StepEvent:
         """Feed one block, select a token for each row that was fed, and report both."""
-        meter = self._meter_for(block.phase)
+        meter = self._meter_for(block)
         started_s = self._clock.now_s() - zero_s
         self._clock.start_lap()
         logits = self._forward(block)
@@ -327,15 +327,15 @@ class Engine:
             self._rows, self._arriving = [*self._rows, *block.rows], []
         return logits
 
-    def _meter_for(self, phase: Phase) -> StepMeter | None:
+    def _meter_for(self, block: Block) -> StepMeter | None:
         """Return the meter, ready, when this step's parts are to be timed."""
         meter, every = self._meter, self._options.split_every
         if meter is None:
             return None
         meter.cancel()  # a step that failed may have left it in the model
-        if every is None or (phase is Phase.DECODE and self._decoded % every != 1 % every):
+        if every is None or (block.phase is Phase.DECODE and self._decoded % every != 1 % every):
             return None
-        meter.start(phase)
+        meter.start(block.phase, len(block.ids), self._options.cache)
         return meter
 
     def _look(self, phase: Phase) -> float | None:

@@ -19,10 +19,12 @@ from transformers import Cache
 
 from inference.cache_room import make_room, stored_tokens
 from inference.kernel_library import Layer, Step, Stored
+from inference.records import CacheKind
 
 # Classes whose forward the kernels compute; what one does is checked again when it is installed.
 LAYERS = frozenset({"LlamaDecoderLayer", "MistralDecoderLayer", "Qwen2DecoderLayer"})
 MOST_ROWS = 16
+CACHES = frozenset({CacheKind.DYNAMIC, CacheKind.STATIC})  # see cache_room.py
 MOST_GROUP = 16
 MOST_HEAD_DIM = 256
 IMPLEMENTATION = "sdpa"
@@ -116,6 +118,10 @@ class FusedLayers:
         """Give the layers their own code back."""
         for layer in self._modules:
             layer.__dict__.pop("forward", None)
+
+    def takes(self, rows: int, cache: CacheKind) -> bool:
+        """Return whether decode steps of so many rows, from such a cache, run as one call."""
+        return rows <= MOST_ROWS and cache in CACHES
 
     def time_parts(self, *, is_wanted: bool) -> None:
         """Time linear operations and attention from here on, at the cost of a few clock reads."""

@@ -4,7 +4,8 @@ While a step is timed so, the model's own modules are hooked: its linear modules
 and each layer's attention. Attention is what its modules take without the linear ones inside, so
 scores, softmax, weighted sum, positions and the growth of the cache. Layers that run as one call of
 a kernel are not hooked, which would take them apart: the kernel reads a clock between their parts.
-A layer that somebody looks into runs as the model's own code anyway, and so is hooked.
+A layer that somebody looks into runs as the model's own code anyway, and so is hooked; so are all
+layers in a step of more rows, or from another cache, than the kernel takes.
 Either costs a little time, so such a step is marked ``observed``; in between nothing is timed.
 """
 
@@ -20,7 +21,7 @@ from transformers.pytorch_utils import Conv1D
 
 from inference.attention import attention_module, decoder_layers
 from inference.kernels import fused_layers
-from inference.records import Part, PartTime, Phase
+from inference.records import CacheKind, Part, PartTime, Phase
 
 PACKED_AXES = 3  # a layer's experts as one parameter: [experts, out, in]
 Span = tuple[Any, Any]
@@ -60,18 +61,25 @@ class PartMeter:
         """True while the model is hooked."""
         return bool(self._handles)
 
-    def start(self, phase: Phase) -> None:
-        """Hook the model; call before the step's lap."""
+    def start(self, phase: Phase, rows: int, cache: CacheKind) -> None:
+        """Hook the model; call before the step's lap.
+
+        Args:
+            phase: Of the step.
+            rows: Fed in it, those included that are done.
+            cache: What they are stored in.
+        """
         self.cancel()
-        self._is_fused = self._fused is not None and phase is Phase.DECODE
+        fused = self._fused
+        self._is_fused = fused is not None and phase is Phase.DECODE and fused.takes(rows, cache)
         linear, attention = self._linear, self._attention
-        if self._fused is not None and self._is_fused:
-            watched = {id(layer) for layer in self._fused.watched}
-            as_one = [layer for layer in self._fused.modules if id(layer) not in watched]
+        if fused is not None and self._is_fused:
+            watched = {id(layer) for layer in fused.watched}
+            as_one = [layer for layer in fused.modules if id(layer) not in watched]
             inside = {id(part) for layer in as_one for part in layer.modules()}
             linear = tuple(one for one in linear if id(one) not in inside)
             attention = tuple(one for one in attention if id(one) not in inside)
-            self._fused.time_parts(is_wanted=True)
+            fused.time_parts(is_wanted=True)
         self._hooked_layers = len(attention)
         self._hook(linear, self._enter_linear, self._leave_linear)
         self._hook(attention, self._enter_attention, self._leave_attention)

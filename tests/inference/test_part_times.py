@@ -11,11 +11,12 @@ import torch
 from torch import nn
 
 from inference.engine import Engine, GenerationLimits, GenerationOptions
+from inference.fused_layers import MOST_ROWS
 from inference.kernel_library import UnavailableError, kernel_library
 from inference.kernels import fused_layers, install, remove
 from inference.loading import load_model
 from inference.part_times import PartMeter, attention_modules, linear_modules
-from inference.records import Part, Phase, Request, Sampling
+from inference.records import CacheKind, Part, Phase, Request, Sampling
 from inference.row_backend import TorchRowBackend
 from inference.timing import HostClock, marks_for
 from tests.inference.test_kernels import model_of as kernel_model
@@ -40,9 +41,11 @@ def model(tiny_model_folder: Path) -> nn.Module:
     return load_model(str(tiny_model_folder), is_plain=True, on_stage=lambda _stage: None).model
 
 
-def request(prompt: tuple[int, ...] = (3, 4, 5), new_tokens: int = 6) -> Request:
+def request(
+    prompt: tuple[int, ...] = (3, 4, 5), new_tokens: int = 6, request_id: str = "r0"
+) -> Request:
     return Request(
-        request_id="r0",
+        request_id=request_id,
         prompt_text="",
         prompt_ids=prompt,
         max_new_tokens=new_tokens,
@@ -82,7 +85,7 @@ def test_attention_is_what_its_module_takes_without_the_linear_parts_inside(
     model: nn.Module,
 ) -> None:
     meter = PartMeter(model, ScriptedMarks())
-    meter.start(Phase.PREFILL)
+    meter.start(Phase.PREFILL, 1, CacheKind.DYNAMIC)
     model(input_ids=torch.tensor([[3, 4, 5]]))
 
     parts = {timed.part: timed.duration_s for timed in meter.stop()}
@@ -95,7 +98,7 @@ def test_attention_is_what_its_module_takes_without_the_linear_parts_inside(
 
 def test_nothing_stays_hooked_after_a_step(model: nn.Module) -> None:
     meter = PartMeter(model, ScriptedMarks())
-    meter.start(Phase.PREFILL)
+    meter.start(Phase.PREFILL, 1, CacheKind.DYNAMIC)
     assert hooks(model) > 0
 
     meter.stop()
@@ -105,7 +108,7 @@ def test_nothing_stays_hooked_after_a_step(model: nn.Module) -> None:
 
 def test_a_layer_that_ran_as_one_piece_gives_no_parts(model: nn.Module) -> None:
     meter = PartMeter(model, ScriptedMarks())
-    meter.start(Phase.PREFILL)
+    meter.start(Phase.PREFILL, 1, CacheKind.DYNAMIC)
     linear_modules(model)[-1](torch.zeros(1, model.config.hidden_size, dtype=model.dtype))
 
     assert meter.stop() == ()
@@ -202,3 +205,30 @@ def test_a_layer_that_somebody_looks_into_is_timed_with_the_others(
     handle.remove()
 
     assert all(event.parts for event in events)
+
+
+@pytest.mark.parametrize(
+    ("rows", "cache"),
+    [
+        (MOST_ROWS, CacheKind.DYNAMIC),
+        (MOST_ROWS + 1, CacheKind.DYNAMIC),
+        (2, CacheKind.STATIC),
+        (2, CacheKind.QUANTISED),
+    ],
+)
+def test_steps_that_the_kernels_do_not_take_are_timed_in_the_models_own_code(
+    fused_model: nn.Module, rows: int, cache: CacheKind
+) -> None:
+    meter = PartMeter(fused_model, marks_for(torch.device("cpu")))
+    batch = [request(new_tokens=4, request_id=f"r{row}") for row in range(rows)]
+    options = GenerationOptions(split_every=1, cache=cache)
+
+    events = list(
+        engine_on(fused_model, meter).generate(batch, seed=0, zero_s=0.0, options=options)
+    )
+
+    assert len(events) == 4
+    for event in events:
+        parts = {timed.part: timed.duration_s for timed in event.parts}
+        assert set(parts) == {Part.LINEAR, Part.ATTENTION}
+        assert 0 < sum(parts.values()) <= event.duration_s
