@@ -101,8 +101,8 @@ def build_requests(
     """Return one request a prompt, in order, with the exact ids the model is fed.
 
     Raises:
-        PromptError: A prompt does not fit the model's context, or cannot be encoded.
-        InputError: The order cannot be run, or its chunks are longer than every prompt.
+        PromptError: A prompt does not fit the model's context, cannot be encoded, or is shorter
+            than the chunks it is to be fed in.
     """
     check_order(order)
     requests: list[Request] = []

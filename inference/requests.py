@@ -56,7 +56,8 @@ def check_chunk(chunk_tokens: int | None, prompt_tokens: int | None = None) -> N
         prompt_tokens: Of the longest prompt; None while that is not known.
 
     Raises:
-        InputError: A chunk holds no token, or more than any prompt has.
+        InputError: A chunk holds no token.
+        PromptError: It holds more than any prompt has.
     """
     if chunk_tokens is None:
         return
@@ -67,7 +68,7 @@ def check_chunk(chunk_tokens: int | None, prompt_tokens: int | None = None) -> N
     if prompt_tokens is not None and chunk_tokens > prompt_tokens:
         msg = f"a prefill chunk of {chunk_tokens:,} tokens is longer than the prompt, which has "
         msg += f"{prompt_tokens:,}; give fewer, or feed the prompt at once"
-        raise InputError(msg)
+        raise PromptError(msg)
 
 
 def check_prompt_length(prompt_tokens: int, max_new_tokens: int, context_limit: int | None) -> None:

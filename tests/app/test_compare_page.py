@@ -160,7 +160,7 @@ def test_of_ten_thousand_prompts_sixteen_are_chosen(page: AppTest) -> None:
 
 def test_one_prompt_is_run_under_every_combination_of_settings(page: AppTest, stage: Stage) -> None:
     page.segmented_control(key="compare-kind").set_value("One prompt, several settings").run()
-    page.text_area(key="prompt").set_value("one")
+    page.text_area(key="prompt").set_value("one two three four five six seven")
     page.multiselect(key="vary-chunks").set_value(["at once", "32 a step"])
     page.toggle(key="warm-up").set_value(False).run()
     assert not page.exception
@@ -169,6 +169,22 @@ def test_one_prompt_is_run_under_every_combination_of_settings(page: AppTest, st
     finish_all(stage)
 
     assert [one.chunk_tokens for one in stage.under_test.generates()] == [None, 32]
+
+
+def test_a_chunk_longer_than_the_prompt_fails_alone(page: AppTest, stage: Stage) -> None:
+    page.segmented_control(key="compare-kind").set_value("One prompt, several settings").run()
+    page.text_area(key="prompt").set_value("one")
+    page.multiselect(key="vary-chunks").set_value(["at once", "32 a step"])
+    page.multiselect(key="vary-caches").set_value(["dynamic", "static"])
+    page.toggle(key="warm-up").set_value(False).run()
+
+    page.button(key="start-comparison").click().run()
+    finish_all(stage)
+    page.run()
+
+    assert [one.chunk_tokens for one in stage.under_test.generates()] == [None, None]
+    said = " ".join(str(element.value) for element in [*page.error, *page.warning, *page.markdown])
+    assert "32 tokens is longer than the prompt" in said
 
 
 def test_each_setting_of_a_prompt_can_be_varied_and_attention_loads_the_model_anew(
