@@ -177,8 +177,8 @@ def check_arrivals(arrivals_s: Sequence[float]) -> None:
     """
     for number, arrival_s in enumerate(arrivals_s, start=1):
         if not 0 <= arrival_s < float("inf"):
-            msg = f"request {number} arrives at {arrival_s:g} s, and the run begins at 0 s; give 0 "
-            msg += "or more"
+            msg = f"request {number} arrives at {arrival_s:g} s; the run begins at 0 s, so give a "
+            msg += "finite number from 0 on"
             raise InputError(msg)
 
 

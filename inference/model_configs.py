@@ -80,6 +80,7 @@ def read_config(source: Path | str | Mapping[str, object]) -> PreTrainedConfig:
         msg = f"the config of {model_type} cannot be used: {_reason(error)}"
         raise InputError(msg) from error
     _check_needed_sizes(config.get_text_config(decoder=True), fields)
+    _check_groups(config.get_text_config(decoder=True))
     return config
 
 
@@ -153,6 +154,16 @@ def _check_stated_sizes(fields: Mapping[str, object]) -> None:
         elif SIZE_NAME.search(str(field)) and value is not None and not _is_size(value):
             msg = f"the config's {field} is {value!r}; it must be a whole number above zero"
             raise InputError(msg)
+
+
+def _check_groups(config: PreTrainedConfig) -> None:
+    """Raise InputError where the query heads cannot be shared out over the K/V heads."""
+    heads: object = getattr(config, "num_attention_heads", None)
+    kv_heads: object = getattr(config, "num_key_value_heads", None)
+    if isinstance(heads, int) and isinstance(kv_heads, int) and kv_heads and heads % kv_heads:
+        msg = f"{heads} query heads cannot be shared out over {kv_heads} K/V heads; "
+        msg += "num_attention_heads must be a multiple of num_key_value_heads"
+        raise InputError(msg)
 
 
 def _check_needed_sizes(config: PreTrainedConfig, fields: Mapping[str, object]) -> None:

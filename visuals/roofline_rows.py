@@ -28,7 +28,7 @@ from visuals.axes import picked
 from visuals.theme import Row
 from visuals.units import amount, percent, share, significant
 
-NOT_MEASURED = "Its roofs were not measured yet; the Roofline page does that."
+NOT_MEASURED = "This run has no roofs: they were not measured where and when it was made."
 NOT_COUNTED = "This run's file lists no weight matrices, so its work cannot be counted."
 LEAST_INTENSITY, MOST_INTENSITY = 0.1, 1000.0
 ROOM = 3.0  # the axis goes on so far beyond the ridge
@@ -153,9 +153,7 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
         return NOT_COUNTED
     newest = next((e for e in reversed(events) if part_seconds(e, part) is not None), None)
     if newest is None:
-        return (
-            "No step was timed in parts yet; one in eight is while you look, from its prefill on."
-        )
+        return "No step of this run was timed in parts; of a run that goes, one in eight is."
     row = _point_row(newest, info, part)
     if row is None:
         return "This step moved nothing that was counted."

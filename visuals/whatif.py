@@ -96,16 +96,16 @@ def turns(answer: WhatIf) -> tuple[str, ...]:
     prompt, batch = answer.compute_bound_prompt_tokens, answer.compute_bound_batch
     kv = answer.kv_overtakes_batch
     return (
-        "A prompt is compute-bound from "
-        + (f"**{prompt:,}** tokens on." if prompt else "no length on: it stays memory-bound."),
-        "A decode step at this context is compute-bound from "
+        "A prompt is compute-bound "
+        + (f"from **{prompt:,}** tokens on." if prompt else "at no length: it stays memory-bound."),
+        "A decode step at this context is compute-bound "
         + (
-            f"a batch of **{batch:,}** on."
+            f"from a batch of **{batch:,}** on."
             if batch
-            else "no batch on: each sequence brings K/V of its own, so it stays memory-bound."
+            else "at no batch: each sequence brings K/V of its own, so it stays memory-bound."
         ),
-        "A decode step reads more K/V than weights from "
-        + (f"a batch of **{kv:,}** on." if kv else "no batch on."),
+        "A decode step reads more K/V than weights "
+        + (f"from a batch of **{kv:,}** on." if kv else "at no batch."),
     )
 
 

@@ -229,7 +229,7 @@ def test_each_prompt_can_have_an_arrival_time_of_its_own(live: AppTest) -> None:
     [
         ("0, 1", "2 arrival times for 3 prompts"),
         ("0, soon, 2", "numbers of seconds"),
-        ("0, -1, 2", "request 2 arrives at -1 s, and the run begins at 0 s"),
+        ("0, -1, 2", "request 2 arrives at -1 s; the run begins at 0 s"),
         ("0, inf, 2", "request 2 arrives at inf s"),
     ],
     ids=["too few", "no number", "in the past", "never"],

@@ -72,6 +72,22 @@ def test_the_button_measures_in_the_engine_and_the_stop_stops_it(
     assert hub.engine.commands[-1] == StopMeasuring()
 
 
+def test_roofs_measured_on_a_busy_machine_are_said_to_be(page: AppTest, hub: HubUnderTest) -> None:
+    calm = replace(MEASURED.reads[0], worst=1.6e9)
+    busy = replace(MEASURED.reads[0], worst=0.6e9)
+    quiet = replace(MEASURED, reads=(calm,), products=(calm,))
+    hub.hub.measure(MeasureCeilings())
+    hub.engine.reply(MeasureEnded(ceilings=quiet))
+    page.run()
+    assert not [one for one in page.warning if "something else used this machine" in one.value]
+
+    hub.hub.measure(MeasureCeilings())
+    hub.engine.reply(MeasureEnded(ceilings=replace(quiet, reads=(busy,))))
+    page.run()
+
+    assert [one for one in page.warning if "something else used this machine" in one.value]
+
+
 def test_measured_roofs_are_shown_with_machine_and_spread(page: AppTest, hub: HubUnderTest) -> None:
     hub.hub.measure(MeasureCeilings())
     hub.engine.reply(MeasureEnded(ceilings=MEASURED))

@@ -68,7 +68,7 @@ def test_linear_operations_alone_are_timed_once_somebody_looks_at_them(open_tab:
     expect_text(roofline.locator(".caption"), "FLOP/byte")
 
     roofline.get_by_role("button", name="linear").click()
-    expect_text(roofline.locator(".caption"), "No step was timed in parts")
+    expect_text(roofline.locator(".caption"), "No step of this run was timed in parts")
     start(tab, "Name two lakes.", 10)
 
     expect_text(roofline.locator(".caption"), "Decode: ")

@@ -16,6 +16,7 @@ from visuals.whatif import counted_roofline
 
 CHART_HEIGHT = 420
 PROMPT_TOKENS = 512
+LARGEST_SPREAD = 0.4  # of the median; the shared machines this was tried on gave 0.1 to 0.3 idle
 
 
 def roofs_section(hub: Hub, ready: ModelReady | None) -> None:
@@ -66,6 +67,13 @@ def _figures(measured: MeasuredCeilings) -> None:
             amount(ceilings.ridge_flops_per_byte, "FLOP/byte"),
             help="Peak / bandwidth. A step that does fewer operations for each byte it moves is "
             "memory-bound, one that does more is compute-bound.",
+        )
+    spread_ratio = max(measured.best_read.spread_ratio, measured.best_product.spread_ratio)
+    if spread_ratio > LARGEST_SPREAD:
+        st.warning(
+            f"The laps behind these roofs differ by {amount(percent(spread_ratio), '%')} of their "
+            "median, so something else used this machine, and the roofs may be too low. Measure "
+            "again once it is quiet."
         )
     st.caption(
         f"{measured.machine}; torch {measured.torch_version}; {date_text(measured.measured_at)}. "

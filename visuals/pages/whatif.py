@@ -134,7 +134,7 @@ def _answers(
         st.warning("Weights and K/V do not fit into this device's memory.")
     st.markdown("  \n".join(turns(answer)))
     for sentence in shape.uncounted:
-        st.warning(f"Not counted: {sentence}")
+        st.warning(f"How this was counted: {sentence}")
     one, other = st.columns(2)
     with one:
         st.altair_chart(
