@@ -12,7 +12,8 @@ import json
 import multiprocessing
 import os
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
@@ -23,6 +24,7 @@ from inference.records import ModelShape
 LONGEST_S = 120.0  # importing torch on a busy small machine, and building the largest of models
 MOST_BYTES = 1 << 20
 KEPT_ANSWERS = 32
+PATIENCE_S = 15.0  # a page that waits asks twice a second, or anew when it is touched
 NICENESS = 10
 TOO_LONG = f"counting this config took longer than {LONGEST_S:.0f} s and was ended; check its sizes"
 
@@ -45,9 +47,11 @@ WORKING = ShapeAnswer(is_working=True)
 
 
 class ShapeJobs:
-    """All configs asked for, one counted at a time."""
+    """All configs asked for, one counted at a time; what nobody asks for any more is skipped."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._asked_s: dict[str, float] = {}
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._answers: dict[str, ShapeAnswer] = {}
@@ -56,12 +60,14 @@ class ShapeJobs:
         """Return what is known of this config in this dtype; the first call sets to work."""
         key = json.dumps([dtype, fields], sort_keys=True)
         with self._lock:
+            self._asked_s[key] = self._now()
             known = self._answers.get(key)
             if known is not None:
                 return known
             self._answers[key] = WORKING
             for old in list(self._answers)[:-KEPT_ANSWERS]:
                 del self._answers[old]
+                self._asked_s.pop(old, None)
         work = threading.Thread(
             target=self._work, args=(key, fields, dtype), name="shape-job", daemon=True
         )
@@ -70,9 +76,17 @@ class ShapeJobs:
 
     def _work(self, key: str, fields: Mapping[str, object], dtype: str) -> None:
         with self._turn:
+            with self._lock:
+                is_wanted = self._now() - self._asked_s.get(key, 0.0) <= PATIENCE_S
+                if not is_wanted:
+                    self._answers.pop(key, None)
+                    self._asked_s.pop(key, None)
+            if not is_wanted:
+                return
             answer = count_apart(fields, dtype)
         with self._lock:
-            self._answers[key] = answer
+            if key in self._answers:
+                self._answers[key] = answer
 
 
 def read_config_fields(content: bytes) -> dict[str, object]:
