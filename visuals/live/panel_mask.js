@@ -312,6 +312,8 @@ class MaskPanel {
     const caption = this.speech.caption();
     this.caption.textContent = caption;
     this.caption.title = caption;
+    // A reason for an empty picture is read whole; a step's line must not move the picture.
+    this.caption.classList.toggle("told", this.view === "weights" && !this.weights.blocks.length);
     if (!this.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
     const { notes, title, isWarning } = this.speech.foot();
     const nodes = this.view === "weights" && this.weights.blocks.length ? [this.speech.key()] : [];
