@@ -5,7 +5,7 @@ Only runs of several requests have it. No torch, no page.
 
 from __future__ import annotations
 
-from inference.records import RunTrace
+from inference.records import Policy, RunTrace
 from visuals.live.frame_tokens import Drawn, Frame
 from visuals.live.tables import replaced
 from visuals.live.tally import Tally, is_batch
@@ -38,9 +38,11 @@ def batch_plan(trace: RunTrace) -> Frame | None:
     if not is_batch(trace):
         return None
     plan = trace.info.plan
+    # A static batch takes whoever is there when the one before it ends, which nobody knows yet.
+    is_known = plan.policy is Policy.CONTINUOUS or len({r.arrival_s for r in trace.requests}) == 1
     return {
         "policy": plan.policy.value,
-        "slots": plan.slots or len(trace.requests),
+        "slots": plan.slots or (len(trace.requests) if is_known else None),
         "requests": len(trace.requests),
         "columns": LATENCY_COLUMNS,
     }

@@ -92,7 +92,7 @@ class BatchPanel extends ChartPanel {
     const live = step.rows.filter((row) => !row[4]).length;
     const goOn = live ? `${live} of ${step.rows.length} rows go on` : "all rows are done";
     this.caption.textContent =
-      `${requests} requests, ${slots} slots, ${policy}. This step: T = ${group(step.T)} over ` +
+      `${requests} requests, ${slots ? `${slots} slots, ` : ""}${policy}. This step: T = ${group(step.T)} over ` +
       `${step.rows.filter((row) => row[2]).length} fed; ${goOn}${waiting}.`;
   }
 

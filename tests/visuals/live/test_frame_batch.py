@@ -77,6 +77,15 @@ def test_the_first_frame_says_how_the_requests_share_the_device() -> None:
     assert all("request 1" in figure["note"] for figure in first["figures"])
 
 
+@pytest.mark.parametrize(("gap_s", "slots"), [(0.0, 3), (0.7, None)], ids=["together", "apart"])
+def test_slots_of_a_static_batch_are_known_where_all_come_together(
+    gap_s: float, slots: int | None
+) -> None:
+    first = frames(batch_trace(BatchPlan(), gap_s=gap_s))[0]
+
+    assert first["model"]["batch"]["slots"] == slots
+
+
 def test_a_run_of_one_request_is_no_batch() -> None:
     first = frames(trace_of([b"a"], [b"b", b"c"]))[0]
 
