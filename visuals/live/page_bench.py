@@ -43,6 +43,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 WAYS = ("headless", "viewer", "browser")
 PROMPT = "Tell me, in as much detail as you can, how a bicycle is built, part by part."
 NEW_TOKENS = 128
+SETTLING_STEPS = 24  # after a start the page has more to draw than while a run goes
 LEAST_STEPS = 24
 READY_S = 120.0
 RUN_S = 300.0
@@ -232,14 +233,14 @@ def _follow(address: str) -> None:
 
 
 def _rate(trace: RunTrace, since: datetime) -> float:
-    """Return decode steps a second of host time, of those that began since then.
+    """Return decode steps a second of host time, of those well after that moment.
 
     Raises:
         RuntimeError: They are too few to tell.
     """
     begun_s = (since - trace.info.started_at).total_seconds()
     decode = [event for event in trace.events if event.phase is Phase.DECODE]
-    late = [event for event in decode if event.started_s > begun_s]
+    late = [event for event in decode if event.started_s > begun_s][SETTLING_STEPS:]
     if len(late) < LEAST_STEPS:
         msg = f"{len(late)} of {len(decode)} decode steps were watched as meant, too few to tell"
         raise RuntimeError(msg)
