@@ -8,8 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from visuals.live.page_bench import BROWSERS, ROOT, is_healthy
+
 READY_S = 120.0
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # CI runs as root
@@ -72,14 +70,6 @@ def server(
     finally:
         process.terminate()
         process.wait(timeout=20)
-
-
-def is_healthy(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as response:
-            return response.read() == b"ok"
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        return False
 
 
 def wait_until(is_so: Callable[[], bool], timeout_s: float) -> None:

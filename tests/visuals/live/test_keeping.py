@@ -13,6 +13,7 @@ from inference.store import RunStore
 from tests.visuals.live.test_hub import HubUnderTest
 from tests.visuals.traces import trace_of
 from visuals.live.keeping import Keeper
+from visuals.live.live_run import LiveRun
 from visuals.live.registry import KEPT_RUNS
 
 
@@ -78,16 +79,22 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on(
     assert len(RunStore(tmp_path).open(run.run_id).events) == 2
 
 
-def test_a_run_that_ended_without_room_is_kept_once_there_is_some(
-    under_test: HubUnderTest, tmp_path: Path
-) -> None:
-    """The run was given up at its end, so making room afterwards did not bring it back."""
-    (tmp_path / "runs").write_text("a file where the folder should be")
-    keeper = Keeper(under_test.hub, RunStore(tmp_path))
+def ended_without_room(under_test: HubUnderTest, folder: Path) -> tuple[Keeper, LiveRun]:
+    """End a run whose folder cannot be made, and try once to keep it."""
+    (folder / "runs").write_text("a file where the folder should be")
+    keeper = Keeper(under_test.hub, RunStore(folder))
     run = under_test.begin("hi")
     under_test.step(run, 0, "o")
     under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
     keeper.keep_once()
+    return keeper, run
+
+
+def test_a_run_that_ended_without_room_is_kept_once_there_is_some(
+    under_test: HubUnderTest, tmp_path: Path
+) -> None:
+    """The run was given up at its end, so making room afterwards did not bring it back."""
+    keeper, run = ended_without_room(under_test, tmp_path)
     assert "tried again" in under_test.hub.status(run).message
 
     (tmp_path / "runs").unlink()
@@ -102,12 +109,7 @@ def test_a_run_that_ended_without_room_is_kept_once_there_is_some(
 def test_a_run_that_ended_without_room_is_not_forgotten_before_it_is_written(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
-    (tmp_path / "runs").write_text("a file where the folder should be")
-    keeper = Keeper(under_test.hub, RunStore(tmp_path))
-    run = under_test.begin("hi")
-    under_test.step(run, 0, "o")
-    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-    keeper.keep_once()
+    keeper, run = ended_without_room(under_test, tmp_path)
     fill_registry(under_test)
     assert under_test.hub.find(run.run_id) is run
 
