@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator
 
 import streamlit as st
 
-from inference.messages import LoadModel
+from inference.process.messages import LoadModel
 from visuals.live.attention_route import attention_routes
 from visuals.live.hub import app_hub
-from visuals.live.keeping import app_keeper
 from visuals.live.page_addresses import page_routes
 from visuals.live.route import live_routes
-from visuals.live.vega import bundle
+from visuals.live.run_saver import app_keeper
+from visuals.live.vega_bundle import bundle
 
 KEEPING_GRACE_S = 5.0  # to write what the runs have gained
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from inference.commands import bench, ceilings, cost, fetch, gpu, models, run
-from inference.errors import InputError, TokenByTokenError
+from inference.records.errors import InputError, TokenByTokenError
 
 COMMANDS = (run, cost, ceilings, bench, gpu, models, fetch)
 BAD_INPUT = 2

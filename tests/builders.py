@@ -7,21 +7,12 @@ from datetime import UTC, datetime
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from inference.messages import LoadModel, ModelReady
-from inference.orders import RunOrder
-from inference.records import (
-    CacheState,
-    Candidate,
-    Device,
-    LayerType,
-    ModelShape,
-    Phase,
-    RowStep,
-    RunInfo,
-    Sampling,
-    StepEvent,
-    TokenizerFiles,
-)
+from inference.process.messages import LoadModel, ModelReady
+from inference.process.orders import RunOrder
+from inference.records.model import Device, LayerType, ModelShape, TokenizerFiles
+from inference.records.options import Sampling
+from inference.records.run import RunInfo
+from inference.records.steps import CacheState, Candidate, Phase, RowStep, StepEvent
 
 LAYERS = 2
 KV_BYTES_PER_TOKEN = 64

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.records import LoadStage
+from inference.records.status import LoadStage
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -15,7 +15,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 @pytest.fixture(scope="session")
 def default_model_folder() -> Path:
     """Folder of the default model, fetched the first time it is asked for."""
-    from inference.fetching import fetch_default  # noqa: PLC0415  not on every GPU machine
+    from inference.models.fetch import fetch_default  # noqa: PLC0415  not on every GPU machine
 
     stages: list[LoadStage] = []
     return fetch_default(stages.append)

@@ -6,14 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
-from inference.messages import Command, Reply
-from inference.records import (
-    AttentionChoice,
-    AttentionMap,
-    CacheKind,
-    CacheState,
-    DecodeMode,
-)
+from inference.process.messages import Command, Reply
+from inference.records.attention import AttentionChoice, AttentionMap
+from inference.records.options import CacheKind, DecodeMode
+from inference.records.steps import CacheState
 
 
 class ScriptedClock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,58 +11,42 @@ ROOT = Path(__file__).resolve().parents[1]
 TORCH = ("torch", "transformers")
 DRAWING = ("streamlit", "altair", "pandas")
 
+# Whole packages, and of the packages that hold both kinds the modules that the app process loads.
 WITHOUT_TORCH = (
-    "inference.batch_predictions",
-    "inference.batch_records",
-    "inference.batching",
-    "inference.catalog",
-    "inference.client",
-    "inference.comparisons",
-    "inference.costs",
-    "inference.datasheets",
-    "inference.device_metrics",
-    "inference.errors",
-    "inference.exports",
-    "inference.masks",
-    "inference.messages",
-    "inference.metrics",
-    "inference.nvml",
-    "inference.orders",
-    "inference.plain_json",
-    "inference.perfetto",
-    "inference.public_shapes",
-    "inference.recording",
     "inference.records",
-    "inference.replay",
-    "inference.requests",
-    "inference.roofline",
-    "inference.shape_jobs",
-    "inference.store",
-    "inference.telemetry",
-    "inference.text",
-    "inference.traces",
-    "inference.uploads",
-    "visuals.batching",
-    "visuals.live.frames",
-    "visuals.live.groups",
-    "visuals.live.hub",
-    "visuals.live.keeping",
-    "visuals.live.live_run",
-    "visuals.live.model_slot",
-    "visuals.live.registry",
-    "visuals.live.route",
-    "visuals.planning",
-    "visuals.report",
+    "inference.storage",
+    "inference.counting",
+    "inference.figures",
+    "inference.prompts",
+    "inference.runs",
+    "inference.models.catalog",
+    "inference.models.hf_hub",
+    "inference.models.model_files",
+    "inference.models.tokenization",
+    "inference.engine.scheduler",
+    "inference.engine.request_checks",
+    "inference.engine.memory_limit",
+    "inference.process.client",
+    "inference.process.messages",
+    "inference.process.nvml",
+    "inference.process.orders",
+    "inference.process.telemetry",
+    "visuals",
     "app",
 )
-MEASURING = (
-    "inference.backend",
-    "inference.engine",
-    "inference.headless",
-    "inference.loading",
-    "inference.timing",
-    "inference.worker",
-)
+MEASURING = ("inference",)
+PROGRAMS = ("inference.__main__",)  # modules that run something when they are loaded
+
+
+def modules_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the modules named, and all that the packages among them hold, in order."""
+    found: list[str] = []
+    for name in names:
+        found.append(name)
+        folder = ROOT.joinpath(*name.split("."))
+        if folder.is_dir():
+            found += [each.name for each in pkgutil.walk_packages([str(folder)], f"{name}.")]
+    return tuple(name for name in found if name not in PROGRAMS)
 
 
 def first_that_loads(modules: tuple[str, ...], suspects: tuple[str, ...]) -> str:
@@ -82,14 +67,28 @@ def first_that_loads(modules: tuple[str, ...], suspects: tuple[str, ...]) -> str
 
 
 def test_records_arithmetic_and_pages_load_no_torch() -> None:
-    assert first_that_loads(WITHOUT_TORCH, TORCH) == ""
+    assert first_that_loads(modules_of(WITHOUT_TORCH), TORCH) == ""
 
 
-def test_the_engine_loads_nothing_that_draws() -> None:
-    assert first_that_loads(MEASURING, DRAWING) == ""
+def test_nothing_that_measures_loads_what_draws() -> None:
+    assert first_that_loads(modules_of(MEASURING), DRAWING) == ""
+
+
+def test_a_package_stands_for_all_its_modules() -> None:
+    named = modules_of(("inference.records", "inference.engine.clock"))
+
+    assert "inference.records.steps" in named
+    assert named[-1] == "inference.engine.clock"
 
 
 def test_a_module_that_loads_a_suspect_is_named() -> None:
-    modules = ("inference.records", "inference.sampling")
+    modules = ("inference.records.run", "inference.engine.sampling")
 
-    assert first_that_loads(modules, ("torch",)) == "inference.sampling loads torch"
+    assert first_that_loads(modules, ("torch",)) == "inference.engine.sampling loads torch"
+
+
+def test_every_package_says_what_it_holds() -> None:
+    packages = [*ROOT.glob("inference/**/__init__.py"), *ROOT.glob("visuals/**/__init__.py")]
+
+    assert len(packages) > 10
+    assert [path for path in packages if not path.read_text().startswith('"""')] == []

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from inference.commands import Subparsers
 from inference.commands.fetch import ProgressLine
-from inference.errors import InputError
-from inference.records import LoadStage
+from inference.records.errors import InputError
+from inference.records.status import LoadStage
 
 if TYPE_CHECKING:  # torch takes seconds to import, and how many is one of the figures
-    from inference.loading import LoadedModel
+    from inference.models.loading import LoadedModel
 
 NEW_TOKENS = 32
 LONGEST_LLAMA_S = 600
@@ -80,10 +80,11 @@ def check_arguments(args: argparse.Namespace) -> None:
 def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any]:
     before = os.getloadavg()
     began_s = perf_counter()
-    from inference import bench_page, bench_runs  # noqa: PLC0415  see above
-    from inference.ceilings import machine_name  # noqa: PLC0415
-    from inference.ceilings_store import ceilings_for  # noqa: PLC0415
-    from inference.timing import clock_for  # noqa: PLC0415
+    from inference.bench import page as page_bench  # noqa: PLC0415  torch, only once it is needed
+    from inference.bench import sections  # noqa: PLC0415
+    from inference.calibration.ceilings import machine_name  # noqa: PLC0415
+    from inference.calibration.ceilings_store import ceilings_for  # noqa: PLC0415
+    from inference.engine.clock import clock_for  # noqa: PLC0415
 
     stages = [("importing torch and transformers", perf_counter() - began_s)]
     loaded = _load(args, progress, stages)
@@ -93,20 +94,20 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
 
     place, dtype = loaded.model.device, loaded.model.dtype
     clock = clock_for(place)
-    plan = bench_runs.QUICK if args.quick else bench_runs.FULL
+    plan = sections.QUICK if args.quick else sections.FULL
     plan = replace(plan, rounds=args.rounds or plan.rounds)
     measured = ceilings_for(place, dtype, tell, is_fresh=not args.quick)
     roof = measured.ceilings.bytes_per_s if measured is not None else None
-    contexts = bench_runs.measure_contexts(loaded, clock, plan, roof, tell)
-    batches = bench_runs.measure_batches(loaded, clock, plan, tell)
-    sweep = bench_runs.measure_sweep(loaded, clock, plan, measured, tell)
+    contexts = sections.measure_contexts(loaded, clock, plan, roof, tell)
+    batches = sections.measure_batches(loaded, clock, plan, tell)
+    sweep = sections.measure_sweep(loaded, clock, plan, measured, tell)
     tell(0.0, "memory that a step keeps")
-    kept_bytes = bench_runs.bytes_per_step(loaded, clock)
+    kept_bytes = sections.bytes_per_step(loaded, clock)
     tell(0.0, "the page, with nobody, a viewer and a browser")
     is_default = (args.model, args.dtype, args.device) == ("default", "auto", "auto")
-    page = bench_page.measure_page(plan.page_rounds) if is_default else NO_PAGE
+    page = page_bench.measure_page(plan.page_rounds) if is_default else NO_PAGE
     figures = None if isinstance(page, str) else page
-    targets = bench_runs.targets(contexts, batches, kept_bytes) + bench_page.page_targets(figures)
+    targets = sections.targets(contexts, batches, kept_bytes) + page_bench.page_targets(figures)
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine_name(place),
@@ -118,13 +119,13 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
         "plan": asdict(plan),
         "memory_roof_bytes_per_s": roof,
         "load_stages_s": dict(stages),
-        "decode": bench_runs.as_values(contexts),
-        "batch": bench_runs.as_values(batches),
+        "decode": sections.as_values(contexts),
+        "batch": sections.as_values(batches),
         "sweep": sweep,
         "bytes_kept_per_step": kept_bytes,
         "page": None if figures is None else asdict(figures),
         "llama_cpp_tokens_per_s": _llama(args),
-        "targets": bench_runs.as_values(targets),
+        "targets": sections.as_values(targets),
         "not_measured": page if isinstance(page, str) else "",
     }
 
@@ -133,7 +134,7 @@ def _load(
     args: argparse.Namespace, progress: ProgressLine, stages: list[tuple[str, float]]
 ) -> LoadedModel:
     """Load the model and note how long each stage took."""
-    from inference.loading import load_model  # noqa: PLC0415  see above
+    from inference.models.loading import load_model  # noqa: PLC0415  see above
 
     noted: list[tuple[str, float]] = []
 
@@ -242,7 +243,7 @@ def _page_lines(page: dict[str, Any] | None) -> list[str]:
 
 
 def _targets(targets: Sequence[dict[str, Any]]) -> list[str]:
-    from inference.bench import Spread, Target, table  # noqa: PLC0415  small, used here only
+    from inference.bench.rounds import Spread, Target, table  # noqa: PLC0415  small, used here only
 
     return table(
         [

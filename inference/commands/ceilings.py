@@ -7,7 +7,7 @@ import sys
 
 from inference.commands import Subparsers
 from inference.commands.fetch import ProgressLine
-from inference.records import LoadStage
+from inference.records.status import LoadStage
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -23,8 +23,8 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print both roofs, kept from an earlier call unless ``--fresh``."""
-    from inference.ceilings_store import ceilings_for, ceilings_json  # noqa: PLC0415  torch is slow
-    from inference.devices import choose_device  # noqa: PLC0415
+    from inference.calibration.ceilings_store import ceilings_for, ceilings_json  # noqa: PLC0415  torch is slow
+    from inference.models.devices import choose_device  # noqa: PLC0415
 
     place, dtype = choose_device(args.device, args.dtype)
     progress = ProgressLine(sys.stderr)

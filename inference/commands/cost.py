@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference.commands import Subparsers
-from inference.costs import step_cost
-from inference.datasheets import device_ceilings, device_memory_bytes
-from inference.errors import InputError
-from inference.public_configs import public_config, public_config_names
-from inference.records import ModelShape, StepCost
-from inference.roofline_records import roof_tag
-from inference.whatif import (
+from inference.counting.costs import step_cost
+from inference.counting.datasheets import device_ceilings, device_memory_bytes
+from inference.counting.public_configs import public_config, public_config_names
+from inference.counting.what_if import (
     bound_of,
     check_positive,
     memory_needed_bytes,
     step_seconds,
     with_kv_bytes,
 )
+from inference.records.costs import StepCost
+from inference.records.errors import InputError
+from inference.records.model import ModelShape
+from inference.records.rooflines import roof_tag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -113,7 +114,7 @@ def _shape(args: argparse.Namespace) -> ModelShape:
     source = _source(args.config)
     from transformers.utils import logging  # noqa: PLC0415  torch takes seconds to import
 
-    from inference.shapes import shape_of_config  # noqa: PLC0415
+    from inference.models.shapes import shape_of_config  # noqa: PLC0415
 
     logging.set_verbosity_error()  # a config's odd token ids are no concern of a count
     shape = shape_of_config(source, args.dtype)

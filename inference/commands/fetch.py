@@ -6,9 +6,9 @@ import argparse
 import sys
 from typing import TextIO
 
-from inference.catalog import DEFAULT_MODEL
 from inference.commands import Subparsers
-from inference.records import LoadStage
+from inference.models.catalog import DEFAULT_MODEL
+from inference.records.status import LoadStage
 
 BAR_CELLS = 30
 
@@ -55,7 +55,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:  # noqa: ARG001  every command takes its arguments
     """Fetch the default model unless it is there, and print its folder."""
     # Other commands need the line above only, on machines that have nothing to fetch with.
-    from inference.fetching import fetch_default  # noqa: PLC0415  see above
+    from inference.models.fetch import fetch_default  # noqa: PLC0415  see above
 
     progress = ProgressLine(sys.stderr)
     try:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from inference.commands import Subparsers
-from inference.errors import InputError
+from inference.records.errors import InputError
 
 FAILED = 1
 
@@ -27,14 +27,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report, print it, and return 1 when a check failed."""
-    from inference.devices import choose_device  # noqa: PLC0415  torch takes seconds to import
-    from inference.gpu_bench import DRY, FULL  # noqa: PLC0415
-    from inference.gpu_report import (  # noqa: PLC0415
-        Subject,
-        make_report,
-        report_text,
-        tell_on_stderr,
-    )
+    from inference.bench.gpu_report import Subject, make_report, report_text, tell_on_stderr  # noqa: PLC0415
+    from inference.bench.gpu_setup import DRY, FULL  # noqa: PLC0415
+    from inference.models.devices import choose_device  # noqa: PLC0415  torch takes seconds to import
 
     if args.out.exists() and not args.out.is_dir():
         msg = f"{args.out} is a file; give a folder for the report and the runs"

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import TypedDict
 
-from inference.catalog import CATALOG, CatalogEntry
 from inference.commands import Subparsers
+from inference.models.catalog import CATALOG, CatalogEntry
 
 
 class ModelRow(TypedDict):
@@ -53,8 +53,8 @@ def _row(entry: CatalogEntry) -> ModelRow:
 
 def local_folder(entry: CatalogEntry) -> Path | None:
     """Return where the model's weights lie on this machine; None when they were not fetched."""
-    from inference.fetching import default_model_folder, is_complete  # noqa: PLC0415  as fetch
-    from inference.hub import cached_folder  # noqa: PLC0415
+    from inference.models.fetch import default_model_folder, is_complete  # noqa: PLC0415  as fetch
+    from inference.models.hf_hub import cached_folder  # noqa: PLC0415
 
     if entry.wheel is None:
         return cached_folder(entry.id)

@@ -10,29 +10,27 @@ from typing import TYPE_CHECKING
 
 from inference.commands import Subparsers
 from inference.commands.fetch import ProgressLine
-from inference.device_metrics import notes_of
-from inference.errors import InputError, TokenByTokenError
-from inference.messages import LoadModel
-from inference.metrics import latency_summaries
-from inference.orders import RunOrder, build_requests, check_order
-from inference.records import (
+from inference.figures.device import notes_of
+from inference.figures.latency import latency_summaries
+from inference.models.tokenization import TextCodec
+from inference.process.messages import LoadModel
+from inference.process.orders import RunOrder, build_requests, check_order
+from inference.records.errors import InputError, TokenByTokenError
+from inference.records.options import (
     AttentionKind,
     BatchPlan,
     CacheKind,
     DecodeMode,
-    LoadStage,
     Padding,
     Policy,
-    Request,
-    RunState,
-    RunTrace,
     Sampling,
-    StepEvent,
 )
-from inference.text import TextCodec
+from inference.records.run import Request, RunTrace
+from inference.records.status import LoadStage, RunState
+from inference.records.steps import StepEvent
 
 if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before that
-    from inference.headless import HeadlessRunner
+    from inference.process.headless import HeadlessRunner
 
 STDOUT = "-"
 
@@ -92,10 +90,10 @@ def run(args: argparse.Namespace) -> int:
     order = _order(args)
     check_order(order)
     check_destination(args.out)
-    from inference.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
-    from inference.headless import HeadlessRunner  # noqa: PLC0415
-    from inference.loading import load_model  # noqa: PLC0415
-    from inference.measuring import place_of  # noqa: PLC0415
+    from inference.calibration.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
+    from inference.models.loading import load_model  # noqa: PLC0415
+    from inference.process.headless import HeadlessRunner  # noqa: PLC0415
+    from inference.process.measurements import place_of  # noqa: PLC0415
 
     progress = ProgressLine(sys.stderr)
     try:
@@ -220,7 +218,7 @@ def read_prompts(path: Path) -> tuple[str, ...]:
 
 
 def _run_one(runner: HeadlessRunner, batch: Sequence[Request], order: RunOrder) -> RunTrace:
-    from inference.engine import GenerationOptions  # noqa: PLC0415  see above
+    from inference.engine.loop import GenerationOptions  # noqa: PLC0415  see above
 
     options = GenerationOptions(
         chunk_tokens=order.chunk_tokens, cache=order.cache, plan=order.plan, decode=order.decode
@@ -239,7 +237,7 @@ def _run_one(runner: HeadlessRunner, batch: Sequence[Request], order: RunOrder) 
 
 
 def _save(traces: Sequence[RunTrace], out: str) -> None:
-    from inference.traces import to_json, write  # noqa: PLC0415  as fetch
+    from inference.runs.run_file import to_json, write  # noqa: PLC0415  as fetch
 
     if out == STDOUT:
         sys.stdout.write(to_json(traces) + "\n")

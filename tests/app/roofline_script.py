@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.shape_jobs import app_shape_jobs
+from inference.counting.shape_jobs import app_shape_jobs
 from tests.app.stage import STAGE
 from visuals.pages.roofline import roofline_page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inference.store import RunStore
+from inference.runs.store import RunStore
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live.groups import Groups
 

@@ -10,8 +10,8 @@ import pyarrow.ipc
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.batch_records import BatchLap, BatchSweep, LeftOut
-from inference.messages import (
+from inference.counting.public_shapes import public_shape
+from inference.process.messages import (
     Generate,
     MeasureEnded,
     Measuring,
@@ -22,8 +22,10 @@ from inference.messages import (
     StopMeasuring,
     SweepBatches,
 )
-from inference.public_shapes import public_shape
-from inference.records import BatchPlan, LoadStage, Padding, Policy, RunState, RunTrace
+from inference.records.batches import BatchLap, BatchSweep, LeftOut
+from inference.records.options import BatchPlan, Padding, Policy
+from inference.records.run import RunTrace
+from inference.records.status import LoadStage, RunState
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready
 from tests.visuals.batches import batch_trace

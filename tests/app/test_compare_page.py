@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.messages import LoadModel, RunEnded, RunStarted
-from inference.records import AttentionKind, RunState
+from inference.process.messages import LoadModel, RunEnded, RunStarted
+from inference.records.options import AttentionKind
+from inference.records.status import RunState
 from tests.app.stage import STAGE, Stage
 from tests.builders import DEFAULT_LOAD, model_ready, run_info
 from tests.visuals.traces import trace_of

@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.messages import RunEnded, Sampled
-from inference.records import (
-    DecodeMode,
-    DecodeOption,
-    DeviceOption,
-    RunState,
-    TelemetrySample,
-)
+from inference.process.messages import RunEnded, Sampled
+from inference.records.model import DeviceOption
+from inference.records.options import DecodeMode, DecodeOption
+from inference.records.status import RunState
+from inference.records.telemetry import TelemetrySample
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live.test_hub import HubUnderTest

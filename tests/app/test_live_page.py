@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.messages import Action, Control, RunEnded, StateChanged
-from inference.records import RunState, Sampling
-from inference.traces import to_json
+from inference.process.messages import Action, Control, RunEnded, StateChanged
+from inference.records.options import Sampling
+from inference.records.status import RunState
+from inference.runs.run_file import to_json
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live.test_hub import HubUnderTest
@@ -242,7 +243,7 @@ def test_a_saved_run_file_can_be_opened_and_a_damaged_one_is_a_sentence(
 
 
 def test_a_default_model_that_did_not_load_is_said_on_the_empty_page() -> None:
-    from inference.messages import LoadFailed  # noqa: PLC0415
+    from inference.process.messages import LoadFailed  # noqa: PLC0415
 
     STAGE.under_test = HubUnderTest()
     STAGE.under_test.hub.preload(DEFAULT_LOAD)
@@ -255,8 +256,8 @@ def test_a_default_model_that_did_not_load_is_said_on_the_empty_page() -> None:
 
 
 def test_while_the_model_loads_the_page_says_how_far_it_is() -> None:
-    from inference.messages import Loading  # noqa: PLC0415
-    from inference.records import LoadStage  # noqa: PLC0415
+    from inference.process.messages import Loading  # noqa: PLC0415
+    from inference.records.status import LoadStage  # noqa: PLC0415
 
     STAGE.under_test = HubUnderTest()
     STAGE.under_test.hub.preload(DEFAULT_LOAD)

@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.records import (
-    AttentionChoice,
-    AttentionKind,
-    AttentionOption,
-    CacheKind,
-    CacheOption,
-)
+from inference.records.attention import AttentionChoice
+from inference.records.options import AttentionKind, AttentionOption, CacheKind, CacheOption
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live.test_hub import HubUnderTest

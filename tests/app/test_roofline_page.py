@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.messages import MeasureCeilings, MeasureEnded, StopMeasuring, SweepTokens
+from inference.process.messages import MeasureCeilings, MeasureEnded, StopMeasuring, SweepTokens
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
+from tests.visuals.charts.test_what_if import SWEEP
 from tests.visuals.counted import COUNTED_SHAPE
+from tests.visuals.live.test_calibration import MEASURED
 from tests.visuals.live.test_hub import HubUnderTest
-from tests.visuals.live.test_measuring import MEASURED
-from tests.visuals.test_whatif import SWEEP
-from visuals.pages.whatif import OWN_RATES, THIS_MACHINE
-from visuals.turning import COUNTS
+from visuals.charts.crossover import COUNTS
+from visuals.pages.what_if import OWN_RATES, THIS_MACHINE
 
 pytestmark = pytest.mark.app
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from inference.messages import Action
-from inference.records import RunState, RunTrace
-from inference.traces import read, to_json
+from inference.process.messages import Action
+from inference.records.run import RunTrace
+from inference.records.status import RunState
+from inference.runs.run_file import read, to_json
 from tests.app.stage import STAGE, Stage
 from tests.builders import run_info
 from tests.visuals.traces import trace_of

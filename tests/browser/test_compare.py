@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from inference.comparisons import figures_of, subjects_of
-from inference.traces import read
+from inference.runs.comparisons import figures_of, subjects_of
+from inference.runs.run_file import read
 from tests.browser.conftest import Server, Tab
-from visuals.compare_table import table_rows
+from visuals.charts.compare_table import table_rows
 
 pytestmark = pytest.mark.browser
 

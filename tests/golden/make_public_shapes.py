@@ -6,10 +6,10 @@ import json
 
 from pydantic import TypeAdapter
 
-from inference.public_configs import public_config, public_config_names
-from inference.public_shapes import SHAPES_FILE, STORED_DTYPES
-from inference.records import ModelShape
-from inference.shapes import shape_of_config
+from inference.counting.public_configs import public_config, public_config_names
+from inference.counting.public_shapes import SHAPES_FILE, STORED_DTYPES
+from inference.models.shapes import shape_of_config
+from inference.records.model import ModelShape
 
 
 def content() -> dict[str, object]:

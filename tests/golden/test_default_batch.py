@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from inference.engine import Engine, GenerationLimits, GenerationOptions
-from inference.loading import LoadedModel, load_model
-from inference.messages import LoadModel
-from inference.orders import RunOrder, build_requests
-from inference.records import BatchPlan, Padding, Policy, Request, Sampling
-from inference.row_backend import TorchRowBackend
-from inference.text import TextCodec
-from inference.timing import HostClock
+from inference.engine.clock import HostClock
+from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
+from inference.engine.row_backend import TorchRowBackend
+from inference.models.loading import LoadedModel, load_model
+from inference.models.tokenization import TextCodec
+from inference.process.messages import LoadModel
+from inference.process.orders import RunOrder, build_requests
+from inference.records.options import BatchPlan, Padding, Policy, Sampling
+from inference.records.run import Request
 
 pytestmark = pytest.mark.golden
 

@@ -8,16 +8,17 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from inference.backend import TorchBackend
-from inference.engine import Engine, GenerationLimits
-from inference.kernels import install, remove
-from inference.loading import LoadedModel, load_model
-from inference.messages import LoadModel
-from inference.orders import RunOrder, build_requests
-from inference.records import Sampling, StepEvent
-from inference.text import TextCodec
-from inference.timing import HostClock
-from visuals.examples import example_prompts
+from inference.engine.backend import TorchBackend
+from inference.engine.clock import HostClock
+from inference.engine.loop import Engine, GenerationLimits
+from inference.kernels.install import install, remove
+from inference.models.loading import LoadedModel, load_model
+from inference.models.tokenization import TextCodec
+from inference.process.messages import LoadModel
+from inference.process.orders import RunOrder, build_requests
+from inference.records.options import Sampling
+from inference.records.steps import StepEvent
+from visuals.pages.examples import example_prompts
 
 pytestmark = pytest.mark.golden
 

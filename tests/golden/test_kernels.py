@@ -8,15 +8,16 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from inference.engine import Engine, GenerationLimits
-from inference.kernels import install, remove
-from inference.loading import LoadedModel, load_model
-from inference.messages import LoadModel
-from inference.orders import RunOrder, build_requests
-from inference.records import Request, Sampling
-from inference.row_backend import TorchRowBackend
-from inference.text import TextCodec
-from inference.timing import HostClock
+from inference.engine.clock import HostClock
+from inference.engine.loop import Engine, GenerationLimits
+from inference.engine.row_backend import TorchRowBackend
+from inference.kernels.install import install, remove
+from inference.models.loading import LoadedModel, load_model
+from inference.models.tokenization import TextCodec
+from inference.process.messages import LoadModel
+from inference.process.orders import RunOrder, build_requests
+from inference.records.options import Sampling
+from inference.records.run import Request
 
 pytestmark = pytest.mark.golden
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from inference.gpu_bench import FULL
-from inference.gpu_report import Report, Subject, make_report, tell_on_stderr
-from inference.gpu_speeds import Speed
-from inference.records import DecodeMode
+from inference.bench.gpu_report import Report, Subject, make_report, tell_on_stderr
+from inference.bench.gpu_setup import FULL
+from inference.bench.gpu_speeds import Speed
+from inference.records.options import DecodeMode
 
 pytestmark = [
     pytest.mark.gpu,

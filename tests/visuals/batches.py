@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from inference.batching import Decode, Idle, Move, Prefill, after, new_schedule, next_move
-from inference.records import (
-    BatchPlan,
-    CacheState,
-    Finish,
-    Phase,
-    Request,
-    RowStep,
-    RunTrace,
-    Sampling,
-    StepEvent,
-    TokenPiece,
-)
+from inference.engine.scheduler import Decode, Idle, Move, Prefill, after, new_schedule, next_move
+from inference.records.model import TokenPiece
+from inference.records.options import BatchPlan, Sampling
+from inference.records.run import Request, RunTrace
+from inference.records.steps import CacheState, Finish, Phase, RowStep, StepEvent
 from tests.builders import run_info
 
 LAP_S = 0.5

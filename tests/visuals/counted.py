@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inference.records import (
-    Ceilings,
-    MatrixRole,
-    ModelShape,
-    Part,
-    PartTime,
-    RunTrace,
-    Source,
-    StepEvent,
-    WeightMatrix,
-)
+from inference.records.costs import Ceilings, Source
+from inference.records.model import MatrixRole, ModelShape, WeightMatrix
+from inference.records.run import RunTrace
+from inference.records.steps import Part, PartTime, StepEvent
 from tests.builders import LAYERS, TINY_SHAPE
 from tests.visuals.traces import trace_of
 

@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
-from inference.records import LayerType, RunTrace
+from inference.records.model import LayerType
+from inference.records.run import RunTrace
 from tests.visuals.traces import empty_trace, trace_of
-from visuals.axes import MAX_ROWS
-from visuals.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
-from visuals.kv_cache import caption as cache_caption
-from visuals.latency import caption as latency_caption
-from visuals.latency import decode_laps, prefill_laps
-from visuals.theme import DECODE, KV, PREFILL, Chart
-from visuals.utilization import missing, newest_readings, power, utilization
+from visuals.charts.axes import MAX_ROWS
+from visuals.charts.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
+from visuals.charts.kv_cache import caption as cache_caption
+from visuals.charts.latency import caption as latency_caption
+from visuals.charts.latency import decode_laps, prefill_laps
+from visuals.charts.theme import DECODE, KV, PREFILL, Chart
+from visuals.charts.utilization import missing, newest_readings, power, utilization
 
 ChartFunction = Callable[[RunTrace | None], Chart]
 CHARTS: list[ChartFunction] = [

@@ -5,21 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inference.records import (
-    CacheState,
-    Candidate,
-    Phase,
-    Request,
-    RowStep,
-    RunState,
-    RunStatus,
-    RunTrace,
-    Sampling,
-    StepEvent,
-    TelemetrySample,
-    TokenPiece,
-    Unavailable,
-)
+from inference.records.model import TokenPiece
+from inference.records.options import Sampling
+from inference.records.run import Request, RunTrace
+from inference.records.status import RunState, RunStatus
+from inference.records.steps import CacheState, Candidate, Phase, RowStep, StepEvent
+from inference.records.telemetry import TelemetrySample, Unavailable
 from tests.builders import KV_BYTES_PER_TOKEN, LAYERS, run_info
 
 RUNNING = RunStatus(state=RunState.RUNNING)

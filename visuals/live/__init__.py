@@ -1,1 +1,5 @@
-"""The live panel: run registry, WebSocket route, frames and the browser component."""
+"""Runs as they happen: the hub and its registry, the live route, frames. No Streamlit.
+
+May import ``charts`` and the torch-free modules of ``inference``. Read ``live_run``, ``registry``,
+``hub``, then ``route`` and ``frames``.
+"""

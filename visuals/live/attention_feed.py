@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.records import AttentionChoice, AttentionMap
+from inference.records.attention import AttentionChoice, AttentionMap
 
 MAX_MESSAGE_BYTES = 64 * 1024
 PAYLOAD_BYTES = 44 * 1024  # of a message's arrays; the rest is for their headers

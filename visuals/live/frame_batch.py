@@ -5,11 +5,18 @@ Only runs of several requests have it. No torch, no page.
 
 from __future__ import annotations
 
-from inference.records import Policy, RunTrace
+from inference.records.options import Policy
+from inference.records.run import RunTrace
+from visuals.charts.batch_bytes import (
+    LATENCY_COLUMNS,
+    latency_table,
+    rates,
+    shared_and_own,
+    step_picture,
+)
 from visuals.live.frame_tokens import Drawn, Frame
 from visuals.live.tables import replaced
 from visuals.live.tally import Tally, is_batch
-from visuals.shares import LATENCY_COLUMNS, latency_table, rates, shared_and_own, step_picture
 
 MAX_SPANS = 220  # the newest; a frame has room for no more
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from inference.records import Part, Phase, TelemetrySample
-from visuals import kv_cache, latency, next_token, roofline_rows, utilization
-from visuals.axes import picked
+from inference.records.steps import Part, Phase
+from inference.records.telemetry import TelemetrySample
+from visuals.charts import kv_cache, latency, next_token, roofline_rows, utilization
+from visuals.charts.axes import picked
 from visuals.live.frame_tokens import Drawn, Frame
 from visuals.live.tables import appended, merged, replaced
 

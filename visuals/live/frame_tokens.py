@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from inference.records import Phase, RunTrace, StepEvent, TokenPiece
-from visuals.live.tables import json_size
-from visuals.tokens import (
+from inference.records.model import TokenPiece
+from inference.records.run import RunTrace
+from inference.records.steps import Phase, StepEvent
+from visuals.charts.tokens import (
     Item,
     output_item,
     piece_of,
@@ -17,6 +18,7 @@ from visuals.tokens import (
     text_bytes,
     token_item,
 )
+from visuals.live.tables import json_size
 
 ITEM_BYTES = 40 * 1024  # what prompt tokens and steps may take; the rest is bounded by itself
 _LEAST_PROMPT_ITEM = 16

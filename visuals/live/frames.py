@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from inference.records import Finish, Part, RunState, RunStatus, RunTrace
-from visuals import (
+from inference.records.run import RunTrace
+from inference.records.status import RunState, RunStatus
+from inference.records.steps import Finish, Part
+from visuals.charts import (
     attention,
     cache_account,
     figures,
@@ -21,7 +23,7 @@ from visuals import (
     next_token,
     roofline_rows,
     utilization,
-    weights,
+    weight_reuse,
 )
 from visuals.live.frame_batch import batch_parts, batch_plan
 from visuals.live.frame_rows import chart_rows
@@ -91,8 +93,8 @@ def frame(
     if start == 0 or steps:
         body |= _step_parts(drawn, tally)
     body |= batch
-    if weights.is_changed(trace.events[:seen], drawn.events):
-        body["weights"] = weights.reuse_items(drawn.events, trace.info.shape)
+    if weight_reuse.is_changed(trace.events[:seen], drawn.events):
+        body["weights"] = weight_reuse.reuse_items(drawn.events, trace.info.shape)
     return body
 
 
@@ -127,7 +129,7 @@ def _model(trace: RunTrace) -> Frame:
         "started_at": info.started_at.isoformat(),
         "layers": info.shape.num_hidden_layers,
         "attention": attention.layer_items(info.shape),
-        "matrices": weights.matrix_items(info.shape),
+        "matrices": weight_reuse.matrix_items(info.shape),
         "batch": batch_plan(trace),
         "requests": [
             {
@@ -154,7 +156,7 @@ def _step_parts(drawn: Drawn, tally: Tally) -> Frame:
         "captions": {
             "latency": latency.caption(events, trace.info),
             "kv": kv_cache.caption(events, shape),
-            "weights": weights.caption(events, shape),
+            "weights": weight_reuse.caption(events, shape),
         },
         "roofline": {
             "captions": {

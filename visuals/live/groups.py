@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from inference.errors import InputError, PromptError, TokenByTokenError
-from inference.messages import Action
-from inference.orders import RunOrder, check_order
-from inference.records import RunState
+from inference.process.messages import Action
+from inference.process.orders import RunOrder, check_order
+from inference.records.errors import InputError, PromptError, TokenByTokenError
+from inference.records.status import RunState
 from visuals.live.hub import Hub, app_hub
 from visuals.live.live_run import LiveRun
 

@@ -4,7 +4,7 @@ Plain Python, no streamlit: pages and the live route both come here. A run belon
 not to a page, so reruns, other pages and reloads leave it alone. When nobody has watched a run for
 the grace time, or 30 s longer before its first viewer, it is stopped and the device is free. What
 the hub knows is kept by the files beside this one: registry.py has the runs, model_slot.py the
-model, looking.py and measuring.py the rest.
+model, attention_requests.py and calibration.py the rest.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
-from inference.client import EngineClient
-from inference.errors import TokenByTokenError
-from inference.messages import (
+from inference.models.tokenization import TextCodec
+from inference.process.client import EngineClient
+from inference.process.messages import (
     Action,
     Attended,
     Command,
@@ -42,16 +42,19 @@ from inference.messages import (
     StateChanged,
     Stepped,
 )
-from inference.orders import RunOrder, check_order, command_of, look_of
-from inference.records import AttentionChoice, DecodeMode, RunState, RunStatus, RunTrace
-from inference.text import TextCodec
+from inference.process.orders import RunOrder, check_order, command_of, look_of
+from inference.records.attention import AttentionChoice
+from inference.records.errors import TokenByTokenError
+from inference.records.options import DecodeMode
+from inference.records.run import RunTrace
+from inference.records.status import RunState, RunStatus
 from visuals.live.attention_feed import Looked
+from visuals.live.attention_requests import Looks
+from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.live_run import LiveRun, new_id
-from visuals.live.looking import Looks
-from visuals.live.measuring import Measurements, MeasureStatus
 from visuals.live.model_slot import EngineStatus, ModelSlot, codec_of
+from visuals.live.playback import Replay
 from visuals.live.registry import Registry
-from visuals.live.replaying import Replay
 
 log = logging.getLogger(__name__)
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 
-from inference.messages import Control, RunStarted, Sampled, StateChanged, Stepped
-from inference.orders import RunOrder
-from inference.recording import Recording
-from inference.records import Request, RunState, RunTrace, Unavailable
-from inference.text import TextCodec
-from visuals.live.replaying import Replay
+from inference.models.tokenization import TextCodec
+from inference.process.messages import Control, RunStarted, Sampled, StateChanged, Stepped
+from inference.process.orders import RunOrder
+from inference.records.run import Request, RunTrace
+from inference.records.status import RunState
+from inference.records.telemetry import Unavailable
+from inference.runs.trace_builder import Recording
+from visuals.live.playback import Replay
 
 
 def new_token() -> str:

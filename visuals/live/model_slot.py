@@ -9,11 +9,12 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inference.errors import InputError, TokenByTokenError
-from inference.messages import Command, LoadModel, ModelReady
-from inference.orders import RunOrder, build_requests
-from inference.records import LoadStage, Request
-from inference.text import TextCodec
+from inference.models.tokenization import TextCodec
+from inference.process.messages import Command, LoadModel, ModelReady
+from inference.process.orders import RunOrder, build_requests
+from inference.records.errors import InputError, TokenByTokenError
+from inference.records.run import Request
+from inference.records.status import LoadStage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

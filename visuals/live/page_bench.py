@@ -32,8 +32,10 @@ from typing import TYPE_CHECKING
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from inference.records import Phase, RunState, RunTrace
-from inference.store import RunStore
+from inference.records.run import RunTrace
+from inference.records.status import RunState
+from inference.records.steps import Phase
+from inference.runs.store import RunStore
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Playwright, WebSocket

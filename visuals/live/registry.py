@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from inference.errors import InputError
-from inference.roofline_records import MeasuredCeilings
+from inference.records.errors import InputError
+from inference.records.rooflines import MeasuredCeilings
 from visuals.live.live_run import LiveRun
 
 QUEUE_LIMIT = 32

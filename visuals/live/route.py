@@ -20,12 +20,12 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from inference.records import TelemetrySample
+from inference.records.telemetry import TelemetrySample
 from visuals.live.frames import frame
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.live.tally import Tally
-from visuals.live.vega import bundle
+from visuals.live.vega_bundle import bundle
 
 FRAME_INTERVAL_S = 0.1
 # Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.

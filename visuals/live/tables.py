@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from visuals.theme import Row
+from visuals.charts.theme import Row
 
 Table: TypeAlias = dict[str, object]
 

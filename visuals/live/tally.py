@@ -6,9 +6,10 @@ longer with every step. No torch, no page.
 
 from __future__ import annotations
 
-from inference.records import RunTrace, StepEvent
-from inference.running_latency import RunningLatency
-from visuals.slots import SlotStep, Spans, Walk
+from inference.figures.running_latency import RunningLatency
+from inference.records.run import RunTrace
+from inference.records.steps import StepEvent
+from visuals.charts.slots import SlotStep, Spans, Walk
 
 
 class Tally:

@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import streamlit as st
 
-from inference.batching import MAX_ROWS, check_arrivals, rows_that_fit
-from inference.costs import kv_stored_bytes
-from inference.errors import InputError, TokenByTokenError
-from inference.messages import ModelReady
-from inference.orders import RunOrder, build_requests
-from inference.records import BatchPlan, Padding, Policy
-from visuals.examples import example_prompts
+from inference.counting.costs import kv_stored_bytes
+from inference.engine.scheduler import MAX_ROWS, check_arrivals, rows_that_fit
+from inference.process.messages import ModelReady
+from inference.process.orders import RunOrder, build_requests
+from inference.records.errors import InputError, TokenByTokenError
+from inference.records.options import BatchPlan, Padding, Policy
+from visuals.charts.units import amount, counted, gibibytes
 from visuals.live.hub import Hub
 from visuals.pages.composer import current_order
-from visuals.units import amount, counted, gibibytes
+from visuals.pages.examples import example_prompts
 
 ONE = "one prompt"
 SAME = "the same prompt"

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.batch_records import BatchSweep
-from inference.messages import ModelReady, SweepBatches
-from visuals.batching import Known, gain_sentences, limit_sentences
+from inference.process.messages import ModelReady, SweepBatches
+from inference.records.batches import BatchSweep
+from visuals.charts.batching import Known, gain_sentences, limit_sentences
+from visuals.charts.units import counted, date_text
+from visuals.charts.what_if import roofs_text
 from visuals.live.hub import Hub
 from visuals.pages.batching_charts import show_charts
 from visuals.pages.batching_elsewhere import elsewhere_section
 from visuals.pages.batching_runs import runs_section
 from visuals.pages.measure_controls import POLL_S, measure_controls, moment, watch_engine
-from visuals.units import counted, date_text
-from visuals.whatif import roofs_text
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 CONTEXTS = {"64": 64, "512": 512, "2,048": 2048, "8,192": 8192}

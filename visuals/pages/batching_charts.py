@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visuals.batching import Known, batch_bytes, batch_rates, batch_times, sequence_rates
+from visuals.charts.batching import Known, batch_bytes, batch_rates, batch_times, sequence_rates
 
 CHART_HEIGHT = 290
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.datasheets import device_ceilings, device_memory_bytes
-from inference.errors import TokenByTokenError
-from inference.messages import ModelReady
-from inference.part_list import PARTS
-from inference.public_configs import public_config_names
-from inference.public_shapes import STORED_DTYPES, public_shape
-from inference.records import ModelShape
-from visuals.batching import Known, limit_sentences
+from inference.counting.datasheets import device_ceilings, device_memory_bytes
+from inference.counting.gpu_specs import PARTS
+from inference.counting.public_configs import public_config_names
+from inference.counting.public_shapes import STORED_DTYPES, public_shape
+from inference.process.messages import ModelReady
+from inference.records.errors import TokenByTokenError
+from inference.records.model import ModelShape
+from visuals.charts.batching import Known, limit_sentences
+from visuals.charts.what_if import roofs_text
 from visuals.pages.batching_charts import show_charts
-from visuals.whatif import roofs_text
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 CONTEXTS = {"512": 512, "2,048": 2048, "8,192": 8192, "32,768": 32768, "131,072": 131072}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.metrics import goodput, latency_summaries, run_seconds
-from inference.records import RunTrace
+from inference.figures.latency import goodput, latency_summaries, run_seconds
+from inference.records.run import RunTrace
+from visuals.charts.batch_bytes import LATENCY_COLUMNS, latency_table
+from visuals.charts.slots import EXPLANATION, slot_timeline
+from visuals.charts.units import amount, counted, scaled
 from visuals.live.hub import Hub
-from visuals.shares import LATENCY_COLUMNS, latency_table
-from visuals.slots import EXPLANATION, slot_timeline
-from visuals.units import amount, counted, scaled
 
 LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
 

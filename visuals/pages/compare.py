@@ -10,17 +10,18 @@ from functools import partial
 
 import streamlit as st
 
-from inference.errors import TokenByTokenError
-from inference.records import RunState, RunTrace
-from inference.store import RunStore
+from inference.records.errors import TokenByTokenError
+from inference.records.run import RunTrace
+from inference.records.status import RunState
+from inference.runs.store import RunStore
+from visuals.charts.units import counted
 from visuals.live.groups import Groups, RunGroup
 from visuals.live.hub import Hub
 from visuals.pages.compare_results import show_results
 from visuals.pages.compare_setup import planned_from_widgets, setup
 from visuals.pages.markdown import plain
 from visuals.pages.panels import run_panel
-from visuals.pages.steering import stop_button
-from visuals.units import counted
+from visuals.pages.transport_buttons import stop_button
 
 POLL_S = 1.0
 MAX_SHOWN = 160

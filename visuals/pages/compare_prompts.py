@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from inference.errors import TokenByTokenError
-from inference.text import TextCodec
-from inference.uploads import (
+from inference.models.tokenization import TextCodec
+from inference.prompts.prompt_files import (
     BLANK_LINE,
     MAX_BYTES,
     MAX_PROMPTS,
@@ -25,11 +24,12 @@ from inference.uploads import (
     grouped,
     read_uploads,
 )
-from visuals.examples import example_prompts
+from inference.records.errors import TokenByTokenError
+from visuals.charts.units import counted
+from visuals.live.comparison_plan import MAX_SUBJECTS
 from visuals.live.hub import Hub
+from visuals.pages.examples import example_prompts
 from visuals.pages.markdown import plain
-from visuals.planning import MAX_SUBJECTS
-from visuals.units import counted
 
 WHOLE, LINE, OTHER = "nothing: a file is a prompt", "a line of ---", "other …"
 SEPARATORS = (WHOLE, BLANK_LINE, LINE, OTHER)

@@ -7,13 +7,13 @@ from html import escape
 
 import streamlit as st
 
-from inference.comparisons import Subject, figures_of, subjects_of
-from inference.records import RunTrace
-from visuals.chart_files import NamedChart, comparison_charts
-from visuals.compare import EXPLANATION
-from visuals.compare_table import table_html
-from visuals.differences import agreement, differing_parts, marked_html
-from visuals.pages.sharing import export_menu
+from inference.records.run import RunTrace
+from inference.runs.comparisons import Subject, figures_of, subjects_of
+from visuals.charts.chart_files import NamedChart, comparison_charts
+from visuals.charts.compare import EXPLANATION
+from visuals.charts.compare_table import table_html
+from visuals.charts.differences import agreement, differing_parts, marked_html
+from visuals.pages.export_menu import export_menu
 
 STYLE = """<style>
 .scroll { overflow-x: auto; }

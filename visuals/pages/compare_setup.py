@@ -7,16 +7,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from inference.catalog import CATALOG
-from inference.errors import TokenByTokenError
-from inference.orders import RunOrder
-from inference.records import AttentionKind, CacheKind, DecodeMode, Sampling
-from visuals.examples import example_prompts
-from visuals.live.groups import PlannedRun
-from visuals.live.hub import Hub
-from visuals.pages.compare_prompts import chosen_prompts, prompt_sources
-from visuals.pages.composer import DTYPES, attention_kinds, current_order, run_settings
-from visuals.planning import (
+from inference.models.catalog import CATALOG
+from inference.process.orders import RunOrder
+from inference.records.errors import TokenByTokenError
+from inference.records.options import AttentionKind, CacheKind, DecodeMode, Sampling
+from visuals.charts.units import counted
+from visuals.live.comparison_plan import (
     MAX_REPEATS,
     Choices,
     PlanSettings,
@@ -24,7 +20,11 @@ from visuals.planning import (
     prompt_orders,
     setting_orders,
 )
-from visuals.units import counted
+from visuals.live.groups import PlannedRun
+from visuals.live.hub import Hub
+from visuals.pages.compare_prompts import chosen_prompts, prompt_sources
+from visuals.pages.composer import DTYPES, attention_kinds, current_order, run_settings
+from visuals.pages.examples import example_prompts
 
 PROMPTS, SETTINGS = "Several prompts", "One prompt, several settings"
 ALONE, BATCH = "one after another", "as one batch"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.catalog import CATALOG
-from inference.errors import TokenByTokenError
-from inference.messages import LoadModel
-from inference.orders import RunOrder
-from inference.records import AttentionKind, DecodeMode, Sampling
-from inference.text import TextCodec
-from visuals.examples import example_prompts
+from inference.models.catalog import CATALOG
+from inference.models.tokenization import TextCodec
+from inference.process.messages import LoadModel
+from inference.process.orders import RunOrder
+from inference.records.errors import TokenByTokenError
+from inference.records.options import AttentionKind, DecodeMode, Sampling
+from visuals.charts.units import counted
 from visuals.live.hub import LOOKED_AT_SPLIT, Hub
-from visuals.pages.look_settings import attention_settings, looked_at
+from visuals.pages.capture_settings import attention_settings, looked_at
+from visuals.pages.examples import example_prompts
 from visuals.pages.panels import PARTS
-from visuals.units import counted
 
 DEFAULT_EXAMPLE = 1
 PROMPT_HEIGHT = 88

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.device_metrics import notes_of
-from inference.messages import ModelReady
-from inference.records import RunTrace
-from visuals.device import (
+from inference.figures.device import notes_of
+from inference.process.messages import ModelReady
+from inference.records.run import RunTrace
+from visuals.charts.device import (
     BUSY_EXPLANATION,
     COUNTERS,
     achieved_rows,
@@ -22,9 +22,9 @@ from visuals.device import (
     launch_sentence,
     launches,
 )
+from visuals.charts.utilization import missing
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
-from visuals.utilization import missing
 
 POLL_S = 1.0
 

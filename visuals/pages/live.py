@@ -10,18 +10,18 @@ from functools import cache, partial
 
 import streamlit as st
 
-from inference.errors import TokenByTokenError
-from inference.messages import Action
-from inference.records import RunTrace
-from inference.traces import read, read_bytes, to_json
-from visuals.examples import ASSETS
+from inference.process.messages import Action
+from inference.records.errors import TokenByTokenError
+from inference.records.run import RunTrace
+from inference.runs.run_file import read, read_bytes, to_json
+from visuals.charts.units import date_text
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
+from visuals.pages.examples import ASSETS
 from visuals.pages.panels import run_panel
-from visuals.pages.steering import hold_button, step_button, stop_button
-from visuals.units import date_text
+from visuals.pages.transport_buttons import hold_button, step_button, stop_button
 
 POLL_S = 0.5
 TOOLS_WIDTH = 640

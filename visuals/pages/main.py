@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from inference.shape_jobs import app_shape_jobs
-from visuals.examples import ASSETS
+from inference.counting.shape_jobs import app_shape_jobs
 from visuals.live.groups import app_groups
 from visuals.live.hub import app_hub
-from visuals.live.keeping import app_keeper, app_store
+from visuals.live.run_saver import app_keeper, app_store
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
+from visuals.pages.examples import ASSETS
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import runs_page

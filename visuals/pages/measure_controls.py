@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from inference.errors import InputError
-from inference.messages import Measure, ModelReady
+from inference.process.messages import Measure, ModelReady
+from inference.records.errors import InputError
 from visuals.live.hub import Hub
 
 POLL_S = 0.5

@@ -7,7 +7,7 @@ import streamlit as st
 from visuals.live.frames import frame
 from visuals.live.hub import LOOKED_AT_SPLIT, Hub
 from visuals.live.live_run import LiveRun
-from visuals.live.panel import live_panel
+from visuals.panel.component import live_panel
 
 POLL_S = 0.5
 PARTS = ("linear", "attention")  # what the roofline shows of steps that are timed in parts

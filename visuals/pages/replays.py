@@ -8,18 +8,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from inference.errors import TokenByTokenError
-from inference.records import RunTrace
-from inference.store import RunStore
-from inference.traces import read
-from visuals.chart_files import run_charts
-from visuals.examples import ASSETS
+from inference.records.errors import TokenByTokenError
+from inference.records.run import RunTrace
+from inference.runs.run_file import read
+from inference.runs.store import RunStore
+from visuals.charts.chart_files import run_charts
+from visuals.charts.units import date_text
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.pages.examples import ASSETS
+from visuals.pages.export_menu import export_menu
 from visuals.pages.panels import run_panel
-from visuals.pages.sharing import export_menu
-from visuals.pages.steering import hold_button, step_button
-from visuals.units import date_text
+from visuals.pages.transport_buttons import hold_button, step_button
 
 WHOLE = "whole"
 SHIPPED = "shipped-"  # before the names of the recorded runs that come with the program

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.messages import ModelReady
-from inference.shape_jobs import ShapeJobs
+from inference.counting.shape_jobs import ShapeJobs
+from inference.process.messages import ModelReady
 from visuals.live.hub import Hub
+from visuals.pages.crossover import turn_section
 from visuals.pages.measure_controls import moment, watch_engine
 from visuals.pages.roofs import roofs_section
-from visuals.pages.turn import turn_section
-from visuals.pages.whatif import whatif_section
+from visuals.pages.what_if import whatif_section
 
 
 def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:

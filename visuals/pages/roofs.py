@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.costs import step_cost
-from inference.messages import MeasureCeilings, ModelReady
-from inference.records import StepCost
-from inference.roofline_records import MeasuredCeilings, SweepPoint
+from inference.counting.costs import step_cost
+from inference.process.messages import MeasureCeilings, ModelReady
+from inference.records.costs import StepCost
+from inference.records.rooflines import MeasuredCeilings, SweepPoint
+from visuals.charts.roofs import sweep_chart
+from visuals.charts.units import amount, date_text, percent, scaled, significant
+from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
 from visuals.pages.measure_controls import measure_controls
-from visuals.roofs import sweep_chart
-from visuals.units import amount, date_text, percent, scaled, significant
-from visuals.whatif import counted_roofline
 
 CHART_HEIGHT = 420
 PROMPT_TOKENS = 512

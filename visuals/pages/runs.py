@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from inference.errors import TokenByTokenError
-from inference.records import RunState
-from inference.store import RunStore
-from inference.store_entries import RunEntry, matching
-from inference.traces import read_bytes
+from inference.records.errors import TokenByTokenError
+from inference.records.status import RunState
+from inference.runs.run_file import read_bytes
+from inference.runs.store import RunStore
+from inference.runs.store_entries import RunEntry, matching
+from visuals.charts.units import counted, date_text
 from visuals.live.hub import Hub
 from visuals.pages.markdown import plain
 from visuals.pages.replays import SHIPPED, replay_view, shipped_runs
-from visuals.units import counted, date_text
 
 SHOWN = 20
 MAX_COMPARED = 32

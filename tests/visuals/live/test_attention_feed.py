@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inference.records import AttentionChoice, AttentionMap
+from inference.records.attention import AttentionChoice, AttentionMap
 from visuals.live.attention_feed import (
     MAX_MESSAGE_BYTES,
     Feed,

@@ -9,10 +9,10 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from inference.messages import LookAt
-from inference.records import AttentionChoice
+from inference.process.messages import LookAt
+from inference.records.attention import AttentionChoice
 from tests.visuals.live.test_attention_feed import taken_apart
-from tests.visuals.live.test_looking import FIRST, LookedHub
+from tests.visuals.live.test_attention_requests import FIRST, LookedHub
 from visuals.live.attention_route import attention_routes
 
 

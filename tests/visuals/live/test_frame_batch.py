@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from inference.records import BatchPlan, Policy, RunTrace
+from inference.records.options import BatchPlan, Policy
+from inference.records.run import RunTrace
 from tests.visuals.batches import batch_trace
 from tests.visuals.traces import DONE, trace_of
 from visuals.live.frames import MAX_FRAME_BYTES, frame

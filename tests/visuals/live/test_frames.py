@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from inference.records import BatchPlan, Candidate, Finish, Policy, RunState, RunStatus, RunTrace
+from inference.records.options import BatchPlan, Policy
+from inference.records.run import RunTrace
+from inference.records.status import RunState, RunStatus
+from inference.records.steps import Candidate, Finish
 from tests.visuals.batches import batch_trace
 from tests.visuals.traces import DONE, RUNNING, SPECIAL, empty_trace, trace_of
+from visuals.charts.tokens import hex_bytes
+from visuals.charts.utilization import missing
 from visuals.live.frames import MAX_FRAME_BYTES, finish_words, frame
 from visuals.live.tally import Tally
-from visuals.tokens import hex_bytes
-from visuals.utilization import missing
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467 \u6f22\u5b57"
 BYTES_OF_FAMILY = [FAMILY.encode()[place : place + 1] for place in range(len(FAMILY.encode()))]

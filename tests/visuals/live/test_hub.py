@@ -6,8 +6,7 @@ import dataclasses
 
 import pytest
 
-from inference.errors import InputError, PromptError
-from inference.messages import (
+from inference.process.messages import (
     Action,
     Control,
     EngineDied,
@@ -20,7 +19,10 @@ from inference.messages import (
     StateChanged,
     Stepped,
 )
-from inference.records import CacheKind, DecodeMode, LoadStage, RunState, TokenizerFiles
+from inference.records.errors import InputError, PromptError
+from inference.records.model import TokenizerFiles
+from inference.records.options import CacheKind, DecodeMode
+from inference.records.status import LoadStage, RunState
 from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info, step
 from tests.doubles import ScriptedEngine
 from visuals.live.hub import Hub

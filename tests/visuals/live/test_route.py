@@ -12,8 +12,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
-from inference.messages import RunEnded
-from inference.records import RunState, TelemetrySample
+from inference.process.messages import RunEnded
+from inference.records.status import RunState
+from inference.records.telemetry import TelemetrySample
 from tests.builders import byte_id
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live.route import frame_interval_s, live_routes

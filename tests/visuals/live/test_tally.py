@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from inference.records import BatchPlan, Policy, RunTrace
+from inference.records.options import BatchPlan, Policy
+from inference.records.run import RunTrace
 from tests.visuals.batches import batch_trace
 from tests.visuals.counted import counted_trace
 from tests.visuals.traces import DONE, RUNNING

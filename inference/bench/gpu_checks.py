@@ -1,0 +1,199 @@
+"""What must hold on a device, each with what was found in a sentence.
+
+A check that does not apply, such as a graph without a GPU, is neither passed nor failed.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import fsum
+
+import torch
+
+from inference.bench.gpu_setup import STATIC, Bench, decoding
+from inference.counting.datasheets import datasheet_ceilings, find_datasheet
+from inference.engine.loop import GenerationOptions
+from inference.records.errors import InputError
+from inference.records.options import CacheKind, DecodeMode
+from inference.records.rooflines import MeasuredCeilings
+from inference.records.run import RunTrace
+
+# Source: our choice. A part below a third of its sheet is not the part, or is in use; one above it
+# by more than a boost clock's worth was measured wrongly.
+LEAST_OF_SHEET = 0.33
+MOST_OF_SHEET = 1.05
+# Source: our choice. Between two laps the loop below only calls the clock; a host that is
+# interrupted once in a while is allowed for.
+LEAST_OF_WALL = 0.9
+ALLOCATOR_BYTES = 512  # Source: PyTorch's notes on CUDA memory: blocks are multiples of 512 bytes.
+OVERLAP_S = 0.001
+
+Allocated = Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that must hold.
+
+    Attributes:
+        name: In a few words.
+        is_passed: None where it does not apply here.
+        told: What was found, as a sentence.
+    """
+
+    name: str
+    is_passed: bool | None
+    told: str
+
+
+def same_ids(device: Bench, host: Bench) -> Check:
+    """Check that the first tokens on the device are those of the CPU, both in float32."""
+    count = device.sizes.compared_tokens
+    requests = device.requests(2, count, is_uneven=True)
+    ours, _ = device.chosen(requests, GenerationOptions())
+    theirs, _ = host.chosen(requests, GenerationOptions())
+    agreed = min(_agreed(ours[one], theirs[one]) for one in ours)
+    return Check(
+        name="ids on the device are those of the CPU, float32",
+        is_passed=agreed >= count,
+        told=f"the first {agreed} of {count} tokens agree, in the worse of 2 rows",
+    )
+
+
+def same_as_eager(bench: Bench, mode: DecodeMode) -> Check:
+    """Check that steps of a mode choose the ids of eager ones on the same kind of cache.
+
+    In float32 all of them must agree. In half the digits two scores are now and then equal to the
+    last bit or nearly so, and a library may choose another kernel while a graph is recorded, so
+    there only the first must.
+    """
+    name = f"{mode} steps choose the ids of eager ones, {bench.loaded.device.dtype}"
+    count = bench.sizes.replayed_tokens
+    agreed: list[int] = []
+    for rows in (1, 3):
+        requests = bench.requests(rows, count, is_uneven=True)
+        ours, note = bench.chosen(requests, decoding(mode))
+        if note:
+            return Check(name=name, is_passed=None, told=note)
+        eager, _ = bench.chosen(requests, STATIC)
+        agreed += [_agreed(ours[one], eager[one]) for one in ours]
+    is_exact = bench.loaded.device.dtype == "float32"
+    needed = count if is_exact else min(count, bench.sizes.compared_tokens)
+    return Check(
+        name=name,
+        is_passed=min(agreed) >= needed,
+        told=f"at least the first {min(agreed)} of {count} tokens agree in each of {len(agreed)} "
+        f"rows, alone and in a batch of 3; {needed} are needed",
+    )
+
+
+def cache_bytes(bench: Bench, allocated: Allocated | None) -> Check:
+    """Check that the bytes of a static cache are those that the device's allocator gave it.
+
+    Args:
+        bench: The model.
+        allocated: Tells the bytes allocated on the device; None where nothing tells.
+    """
+    name = "cache bytes are the allocator's"
+    if allocated is None:
+        return Check(name=name, is_passed=None, told="only a CUDA device's allocator tells")
+    request = bench.requests(1, 1)[0]
+    room = len(request.prompt_ids) * 8
+    backend = bench.backend
+    backend.prepare(DecodeMode.EAGER, 1, room)
+    backend.start(CacheKind.STATIC, room)
+    backend.forward([list(request.prompt_ids)])
+    gc.collect()
+    held = allocated()
+    state = backend.cache_state([len(request.prompt_ids)])
+    backend.start()
+    gc.collect()
+    freed = held - allocated()
+    # Keys, values and a counter in each layer, each rounded up to whole blocks at the most.
+    slack = 3 * len(state.tokens_per_layer) * ALLOCATOR_BYTES
+    return Check(
+        name=name,
+        is_passed=0 <= freed - state.allocated_bytes <= slack,
+        told=f"{state.allocated_bytes:,} bytes in the cache's tensors, {freed:,} given back with "
+        f"them (up to {slack:,} more is rounding)",
+    )
+
+
+def roofs_in_bounds(measured: MeasuredCeilings) -> Check:
+    """Check that both measured roofs are within sane bounds of the part's data sheet."""
+    name = "measured roofs are within bounds of the data sheet"
+    part = measured.device.name
+    sheet = find_datasheet(part)
+    if sheet is None:
+        return Check(name=name, is_passed=None, told=f"no data sheet is kept for {part}")
+    try:
+        stated = datasheet_ceilings(sheet, measured.dtype)
+    except InputError as error:
+        return Check(name=name, is_passed=None, told=str(error))
+    found = measured.ceilings
+    shares = (found.flops_per_s / stated.flops_per_s, found.bytes_per_s / stated.bytes_per_s)
+    return Check(
+        name=name,
+        is_passed=all(LEAST_OF_SHEET <= share <= MOST_OF_SHEET for share in shares),
+        told=f"{shares[0]:.0%} of the stated FLOP/s in {measured.dtype} and {shares[1]:.0%} of the "
+        f"stated bytes/s of {sheet.name}",
+    )
+
+
+def laps_fill_the_wall(bench: Bench) -> Check:
+    """Check that laps of steps in a tight loop sum to the host's own time over it."""
+    clock, backend = bench.clock, bench.backend
+    request = bench.requests(1, 1)[0]
+    backend.prepare(DecodeMode.EAGER, 1, 1)
+    backend.start()
+    backend.forward([list(request.prompt_ids)]).argmax(dim=-1).cpu()
+    laps: list[float] = []
+    began_s = clock.now_s()
+    for _ in range(bench.sizes.new_tokens):
+        clock.start_lap()
+        backend.forward([[1]]).argmax(dim=-1).cpu()  # waits for the device, as a step does
+        laps.append(clock.end_lap())
+    wall_s = clock.now_s() - began_s
+    share = fsum(laps) / wall_s
+    is_within = LEAST_OF_WALL <= share <= 1.0 + 1.0 / len(laps)
+    return Check(
+        name="laps sum to wall time",
+        is_passed=is_within if bench.sizes.is_timed else None,
+        told=f"{len(laps)} laps make {share:.1%} of {wall_s * 1e3:.1f} ms",
+    )
+
+
+def laps_do_not_overlap(traces: Iterable[RunTrace]) -> Check:
+    """Check that no lap of the recorded runs reaches into the next step."""
+    worst_s = 0.0
+    pairs = 0
+    for trace in traces:
+        for one, following in zip(trace.events, trace.events[1:], strict=False):
+            worst_s = max(worst_s, one.started_s + one.duration_s - following.started_s)
+            pairs += 1
+    return Check(
+        name="no lap reaches into the next step",
+        is_passed=worst_s <= OVERLAP_S if pairs else None,
+        told=f"in {pairs} pairs of steps the worst overlap is {worst_s * 1e3:.3f} ms",
+    )
+
+
+def allocator_of(place: torch.device) -> Allocated | None:
+    """Return what tells how many bytes are allocated on a device; None where nothing does."""
+    if place.type != "cuda":
+        return None
+
+    def allocated() -> int:
+        torch.cuda.synchronize(place)
+        # What was asked for: blocks of the large pool may be 1 MiB longer than that.
+        return int(torch.cuda.memory_stats(place)["requested_bytes.all.current"])
+
+    return allocated
+
+
+def _agreed(ours: list[int], theirs: list[int]) -> int:
+    """Return how many ids agree before the first that does not."""
+    pairs = zip(ours, theirs, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), len(ours))

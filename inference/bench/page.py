@@ -1,0 +1,102 @@
+"""The part of ``bench`` that needs the page: what watching costs, and how long the page takes.
+
+The page measures itself in a process of its own (``visuals/live/page_bench.py``), named here by
+its module only, since nothing in this package may import what draws. No torch.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inference.bench.rounds import Spread, Target, spread_of
+
+MODULE = "visuals.live.page_bench"
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST_S = 1800
+MOST_FRAME_BYTES = 65536
+LONGEST_START_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFigures:
+    """What the page said of itself.
+
+    Attributes:
+        tokens_per_s: Of runs headless, with a viewer that draws nothing, and with a browser.
+        viewer_ratio: The speed with that viewer by that of the headless run of the same round.
+        browser_ratio: Likewise, with a browser that draws on the same processors.
+        frame_bytes: The median and the largest frame.
+        start_s: Seconds until the server answered, from there to the page, and so on.
+    """
+
+    tokens_per_s: dict[str, Spread]
+    viewer_ratio: Spread
+    browser_ratio: Spread
+    frame_bytes: dict[str, float]
+    start_s: dict[str, float]
+
+
+def measure_page(rounds: int) -> PageFigures | str:
+    """Return the figures, or a sentence that says why there are none."""
+    command = (sys.executable, "-m", MODULE, "--rounds", str(rounds))
+    try:
+        ended = subprocess.run(
+            command, cwd=ROOT, capture_output=True, check=False, timeout=LONGEST_S
+        )
+    except subprocess.TimeoutExpired:
+        return f"the page was not measured within {LONGEST_S} s"
+    if ended.returncode != 0:
+        told = ended.stderr.decode(errors="replace").strip().splitlines()
+        return f"the page was not measured: {told[-1] if told else ended.returncode}"
+    return figures_of(json.loads(ended.stdout))
+
+
+def figures_of(told: dict[str, Any]) -> PageFigures:
+    """Return the figures of what the page printed."""
+    rates: dict[str, list[float]] = told["tokens_per_s"]
+    return PageFigures(
+        tokens_per_s={way: spread_of(values) for way, values in rates.items()},
+        viewer_ratio=_ratio(rates["viewer"], rates["headless"]),
+        browser_ratio=_ratio(rates["browser"], rates["headless"]),
+        frame_bytes=told["frame_bytes"],
+        start_s=told["start_s"],
+    )
+
+
+def page_targets(figures: PageFigures | None) -> list[Target]:
+    """Return what is to be reached beside what was found."""
+    started_s = figures.start_s["server"] + figures.start_s["page"] if figures else None
+    largest = figures.frame_bytes["largest"] if figures else None
+    return [
+        Target(
+            name="a viewer that draws nothing ÷ headless",
+            wanted=0.97,
+            found=figures.viewer_ratio if figures else None,
+        ),
+        Target(
+            name="a browser on the same cores ÷ headless",
+            wanted=0.75,
+            found=figures.browser_ratio if figures else None,
+        ),
+        Target(
+            name="largest frame, bytes",
+            wanted=MOST_FRAME_BYTES,
+            found=None if largest is None else spread_of([largest]),
+            is_at_most=True,
+        ),
+        Target(
+            name="start to a page that takes a prompt, s",
+            wanted=LONGEST_START_S,
+            found=None if started_s is None else spread_of([started_s]),
+            is_at_most=True,
+        ),
+    ]
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> Spread:
+    return spread_of([own / other for own, other in zip(ours, theirs, strict=True)])

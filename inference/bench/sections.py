@@ -1,0 +1,277 @@
+"""The sections of ``bench``, each measured on one loaded model and returned as plain values."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from inference.bench.rounds import Spread, Target, alternate, rates, speed_ratio, spread_of
+from inference.bench.subjects import (
+    Setting,
+    bare_loop,
+    library_generate,
+    own_engine,
+    recorded_events,
+)
+from inference.calibration.batch_sweep import check_sweep, sweep_batches
+from inference.counting.batch_predictions import predict_batch
+from inference.counting.costs import step_cost
+from inference.engine.clock import StepClock
+from inference.kernels.install import install
+from inference.models.loading import LoadedModel
+from inference.records.batches import BatchLap
+from inference.records.rooflines import MeasuredCeilings
+from inference.runs.interning import Sharing
+
+Tell = Callable[[float, str], None]
+
+BATCHES = (1, 2, 4, 8, 16)
+BATCH_CONTEXT = 128
+MEMORY_STEPS = 64
+ROOM_TOKENS = 4  # fed before and after the steps that count
+SWEEP_CONTEXTS = (128, 1024, 4096)
+ENGINE, PLAIN, LOOKING = "engine", "engine, no kernels", "engine, looking at one layer"
+BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much is measured.
+
+    Attributes:
+        rounds: Turns of each subject.
+        steps: Decode steps of a turn that count.
+        page_rounds: Turns of the page's runs, each some seconds long.
+    """
+
+    contexts: tuple[int, ...]
+    batches: tuple[int, ...] = BATCHES
+    rounds: int
+    steps: int
+    page_rounds: int
+
+
+QUICK = Plan(contexts=(128, 1024, 4096), rounds=5, steps=6, page_rounds=3)
+FULL = Plan(contexts=(128, 1024, 4096, 8192), rounds=11, steps=10, page_rounds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextFigures:
+    """Decode of one row at one context.
+
+    Attributes:
+        tokens_per_s: By subject.
+        ratios: The engine's speed by that of each other subject, within each round.
+        looking_ratio: The speed of steps whose attention was captured, by that of the others.
+        roof_ratio: The bytes that a step must move by its time, as a share of the memory's
+            measured rate; None without one.
+    """
+
+    context: int
+    tokens_per_s: dict[str, Spread]
+    ratios: dict[str, Spread]
+    observed_ratio: Spread
+    looking_ratio: Spread
+    roof_ratio: Spread | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchFigures:
+    """Decode of several rows, all rows together, with kernels and without."""
+
+    rows: int
+    tokens_per_s: Spread
+    plain_tokens_per_s: Spread
+    ratio_to_one_row: Spread
+
+
+def measure_contexts(
+    loaded: LoadedModel, clock: StepClock, plan: Plan, roof: float | None, tell: Tell
+) -> list[ContextFigures]:
+    """Return the figures of each context that the model takes."""
+    found: list[ContextFigures] = []
+    fit = _fitting(loaded, plan.contexts, plan)
+    for place, context in enumerate(fit):
+        tell(place / len(fit), f"decode at {context} tokens of context")
+        setting = Setting(model=loaded.model, clock=clock, context=context, steps=plan.steps)
+        seconds = alternate(
+            {
+                GENERATE: library_generate(setting),
+                BARE: bare_loop(setting, has_kernels=False),
+                PLAIN: own_engine(setting, has_kernels=False),
+                BARE_KERNELS: bare_loop(setting, has_kernels=True),
+                LOOKING: own_engine(setting, has_kernels=True, is_looking=True),
+                ENGINE: own_engine(setting, has_kernels=True),
+            },
+            plan.rounds,
+        )
+        moved = step_cost(loaded.shape, [(1, context + plan.steps // 2)]).bytes_moved
+        ours = seconds[ENGINE]
+        found.append(
+            ContextFigures(
+                context=context,
+                tokens_per_s={name: rates(values, 1) for name, values in seconds.items()},
+                ratios={
+                    name: speed_ratio(ours, values)
+                    for name, values in seconds.items()
+                    if name != ENGINE
+                },
+                observed_ratio=speed_ratio(ours, seconds[BARE_KERNELS]),
+                looking_ratio=speed_ratio(seconds[LOOKING], ours),
+                roof_ratio=None if roof is None else rates(ours, moved / roof),
+            )
+        )
+    return found
+
+
+def measure_batches(
+    loaded: LoadedModel, clock: StepClock, plan: Plan, tell: Tell
+) -> list[BatchFigures]:
+    """Return the figures of each number of rows."""
+    tell(0.0, f"batches of {min(plan.batches)} to {max(plan.batches)} rows")
+    settings = {
+        rows: Setting(
+            model=loaded.model, clock=clock, context=BATCH_CONTEXT, rows=rows, steps=plan.steps
+        )
+        for rows in plan.batches
+    }
+    ours = alternate(
+        {str(rows): own_engine(one, has_kernels=True) for rows, one in settings.items()},
+        plan.rounds,
+    )
+    plain = alternate(
+        {str(rows): own_engine(one, has_kernels=False) for rows, one in settings.items()},
+        max(1, plan.rounds // 2),
+    )
+    one_row = ours[str(min(plan.batches))]
+    return [
+        BatchFigures(
+            rows=rows,
+            tokens_per_s=rates(ours[str(rows)], rows),
+            plain_tokens_per_s=rates(plain[str(rows)], rows),
+            ratio_to_one_row=spread_of(
+                [
+                    rows * single / together
+                    for single, together in zip(one_row, ours[str(rows)], strict=True)
+                ]
+            ),
+        )
+        for rows in plan.batches
+    ]
+
+
+def measure_sweep(
+    loaded: LoadedModel, clock: StepClock, plan: Plan, roofs: MeasuredCeilings | None, tell: Tell
+) -> list[dict[str, float | None]]:
+    """Return each batch at each context: measured, and the least it could take where that is known.
+
+    As a run has them: with the kernels where they fit. Points that have no room are left out.
+    """
+    contexts = _fitting(loaded, SWEEP_CONTEXTS, plan)
+    pairs = check_sweep(plan.batches, contexts)
+    points: Sequence[BatchLap] = ()
+    install(loaded.model)  # the rounds before may have ended without the kernels
+    for sweep in sweep_batches(loaded, clock, pairs):
+        tell(len(sweep.points) / len(pairs), "batch by context")
+        points = sweep.points
+    found: list[dict[str, float | None]] = []
+    for point in points:
+        least_s = None
+        if roofs is not None:
+            least_s = predict_batch(
+                loaded.shape, roofs.ceilings, point.batch, point.context_tokens
+            ).step_s
+        found.append(
+            {
+                "rows": point.batch,
+                "context": point.context_tokens,
+                "step_s": point.median_s,
+                "least_s": least_s,
+                "tokens_per_s": point.batch_tokens_per_s,
+                "kv_bytes": point.used_bytes,
+            }
+        )
+    return found
+
+
+def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:
+    """Return the bytes of memory that one decode step keeps in the process that shows it."""
+    setting = Setting(model=loaded.model, clock=clock, context=BATCH_CONTEXT, steps=MEMORY_STEPS)
+    received = [pickle.dumps(event) for event in recorded_events(setting)]
+    sharing = Sharing()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        kept = [sharing.shared(pickle.loads(one)) for one in received]
+        gc.collect()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    return (after - before) / len(kept)
+
+
+def targets(
+    contexts: Sequence[ContextFigures], batches: Sequence[BatchFigures], kept_bytes: float
+) -> list[Target]:
+    """Return what is to be reached beside what was found."""
+    at = {one.context: one for one in contexts}
+    rows = {one.rows: one for one in batches}
+    short, long, eight = at.get(128), at.get(4096), rows.get(8)
+    kept = Spread(median=kept_bytes, low=kept_bytes, high=kept_bytes)
+    return [
+        Target(
+            name="decode ÷ generate(), 128 tokens",
+            wanted=2.0,
+            found=short.ratios[GENERATE] if short else None,
+        ),
+        Target(
+            name="decode ÷ generate(), 4,096 tokens",
+            wanted=2.5,
+            found=long.ratios[GENERATE] if long else None,
+        ),
+        Target(
+            name="share of the memory roof, 128 tokens",
+            wanted=0.65,
+            found=short.roof_ratio if short else None,
+        ),
+        Target(
+            name="8 rows ÷ 1 row, all tokens/s",
+            wanted=4.0,
+            found=eight.ratio_to_one_row if eight else None,
+        ),
+        Target(
+            name="observed ÷ unobserved",
+            wanted=0.97,
+            found=short.observed_ratio if short else None,
+        ),
+        *(
+            Target(
+                name=f"looking ÷ not looking, {one.context:,} tokens",
+                wanted=0.9,
+                found=one.looking_ratio,
+            )
+            for one in contexts
+        ),
+        Target(name="bytes kept a step", wanted=1024, found=kept, is_at_most=True),
+    ]
+
+
+def as_values(figures: Sequence[ContextFigures | BatchFigures | Target]) -> list[dict[str, Any]]:
+    """Return records as dictionaries, targets with whether they are met."""
+    return [
+        asdict(one) | ({"is_met": one.is_met} if isinstance(one, Target) else {}) for one in figures
+    ]
+
+
+def _fitting(loaded: LoadedModel, contexts: Sequence[int], plan: Plan) -> list[int]:
+    """Return the contexts that the model takes; a step fed at its very end counts as the whole."""
+    limit = loaded.context_limit
+    if limit is None:
+        return list(contexts)
+    last = limit - plan.steps - ROOM_TOKENS
+    return [min(one, last) for one in contexts if one <= limit]

@@ -1,0 +1,5 @@
+"""What this device can do: its two roofs, and how a step grows with its tokens and its rows.
+
+May import ``records``, ``storage``, ``counting``, ``models`` and ``engine``. Read ``ceilings``,
+``token_sweep``, ``batch_sweep``; ``ceilings_store`` keeps roofs between runs.
+"""

@@ -1,0 +1,138 @@
+"""Measures decode steps of the model held by batch and context, on a cache filled in advance.
+
+The cache is filled with copies of one token's keys and values: what they hold costs no time, where
+they lie does, and a long context then needs no prefill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from statistics import median
+
+import torch
+
+from inference.calibration.ceilings import ShouldStop
+from inference.counting.costs import kv_stored_bytes
+from inference.engine.clock import StepClock
+from inference.engine.free_memory import free_cache_bytes
+from inference.engine.row_backend import TorchRowBackend
+from inference.engine.scheduler import MAX_ROWS
+from inference.models.loading import LoadedModel
+from inference.records.batches import BatchLap, BatchSweep, LeftOut
+from inference.records.errors import BackendError, InputError, OutOfMemoryError
+
+WARM_LAPS = 2  # the first call with a new number of rows may compile or choose kernels
+REPEATS = 3
+
+FreeBytes = Callable[[torch.device], int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPlan:
+    """Every batch at every context, the cheap ones first."""
+
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Yield pairs of batch and context, context by context."""
+        return ((batch, context) for context in self.contexts for batch in self.batches)
+
+    def __len__(self) -> int:
+        """Return the number of pairs."""
+        return len(self.batches) * len(self.contexts)
+
+
+def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> SweepPlan:
+    """Return what is to be measured, sorted, each once.
+
+    Raises:
+        InputError: A size cannot be.
+    """
+    if not batches or not contexts:
+        msg = "nothing is chosen to measure; give at least one batch and one context"
+        raise InputError(msg)
+    least = WARM_LAPS + REPEATS + 1
+    if min(batches) < 1 or max(batches) > MAX_ROWS:
+        msg = f"a batch of {min(batches) if min(batches) < 1 else max(batches)} rows; give 1 to "
+        msg += f"{MAX_ROWS}"
+        raise InputError(msg)
+    if min(contexts) < least:
+        msg = f"a context of {min(contexts)} tokens is too short to time; give {least} or more"
+        raise InputError(msg)
+    return SweepPlan(batches=tuple(sorted(set(batches))), contexts=tuple(sorted(set(contexts))))
+
+
+def sweep_batches(
+    loaded: LoadedModel,
+    clock: StepClock,
+    plan: SweepPlan,
+    should_stop: ShouldStop = lambda: False,
+    free_bytes: FreeBytes = free_cache_bytes,
+) -> Iterator[BatchSweep]:
+    """Yield the sweep so far after every point, and at its end; a stop ends it where it is.
+
+    A point that does not fit is left out with its reason, and so are larger batches.
+
+    Raises:
+        InputError: The model's cache cannot be filled in advance.
+    """
+    backend = TorchRowBackend(loaded.model)
+    sweep = BatchSweep(
+        model_id=loaded.model_id,
+        shape=loaded.shape,
+        device=loaded.device,
+        measured_at=datetime.now(UTC),
+        points=(),
+    )
+    yield sweep
+    for batch, context in plan:
+        if should_stop():
+            return
+        try:
+            _check_fits(loaded, batch, context, free_bytes)
+            lap = _lap(backend, clock, batch, context)
+        except (OutOfMemoryError, BackendError) as error:
+            left = LeftOut(batch=batch, context_tokens=context, reason=str(error))
+            sweep = replace(sweep, left_out=(*sweep.left_out, left))
+        else:
+            sweep = replace(sweep, points=(*sweep.points, lap))
+        yield sweep
+    backend.start()  # the memory is the next run's
+    yield replace(sweep, is_whole=True)
+
+
+def _check_fits(loaded: LoadedModel, batch: int, context: int, free_bytes: FreeBytes) -> None:
+    limit = loaded.context_limit
+    if limit is not None and context > limit:
+        msg = f"the model takes {limit:,} tokens, not {context:,}"
+        raise BackendError(msg)
+    needed = batch * kv_stored_bytes(loaded.shape, context)
+    free = free_bytes(loaded.model.device)
+    if free is not None and needed > free:
+        msg = f"{batch} rows of {context:,} tokens need {needed / 2**30:.2f} GiB of keys and values"
+        msg += f" and {free / 2**30:.2f} GiB are free"
+        raise OutOfMemoryError(msg)
+
+
+def _lap(backend: TorchRowBackend, clock: StepClock, batch: int, context: int) -> BatchLap:
+    """Time the steps that lead up to the context, the last one at it."""
+    backend.fill(batch, context - WARM_LAPS - REPEATS)
+    ids = [[1]] * batch
+    laps: list[float] = []
+    for _ in range(WARM_LAPS + REPEATS):
+        clock.start_lap()
+        backend.forward(ids).argmax(dim=-1).cpu()  # waits for the device, as a step does
+        laps.append(clock.end_lap())
+    timed = laps[WARM_LAPS:]
+    return BatchLap(
+        batch=batch,
+        context_tokens=context,
+        best_s=min(timed),
+        median_s=median(timed),
+        worst_s=max(timed),
+        repeats=len(timed),
+        used_bytes=backend.cache_state([context] * batch).used_bytes,
+    )

@@ -1,0 +1,173 @@
+"""Rows that join a growing cache and leave it, while the others stay.
+
+Every row ends in the last column, so a row's columns are consecutive and padding is on its left
+only. A row that joins is filled up on the left to the batch's width, or the batch to its; columns
+that are padding for every row left are cut off. Only backend files feed a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+from transformers import Cache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
+
+from inference.engine.caches import build_cache
+from inference.models.family_limits import STATEFUL, STATES_ONLY, layer_kinds, padding_obstacle
+from inference.records.errors import BackendError
+from inference.records.options import CacheKind
+
+ROW_LAYERS = frozenset({DynamicLayer, DynamicSlidingWindowLayer})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What is stored for some rows.
+
+    Attributes:
+        attended: [row, kv], True for real tokens.
+        rows: Rows held.
+        columns: Tokens of the longest row; what a windowed layer has dropped counts.
+    """
+
+    cache: Cache
+    attended: torch.Tensor
+    rows: int
+    columns: int
+
+
+def rows_obstacle(model: PreTrainedModel) -> str:
+    """Return why rows cannot join and leave this model's cache; an empty string when they can."""
+    if layer_kinds(model) & (STATEFUL | STATES_ONLY):
+        return "its recurrent layers keep one state a row that cannot be lined up with others"
+    if obstacle := padding_obstacle(model):
+        return obstacle
+    if {type(layer) for layer in build_cache(model, CacheKind.DYNAMIC, None).layers} - ROW_LAYERS:
+        return "its cache keeps more than keys and values of each token"
+    return ""
+
+
+def join(batch: Stored, arrival: Stored) -> Stored:
+    """Put the rows of ``arrival`` behind those of ``batch``, whose cache takes them in."""
+    columns = max(batch.columns, arrival.columns)
+    for ours, theirs in zip(_filled(batch.cache), _filled(arrival.cache), strict=True):
+        width = _held_columns(ours, columns)
+        ours.keys = torch.cat([_widened(ours.keys, width), _widened(theirs.keys, width)])
+        ours.values = torch.cat([_widened(ours.values, width), _widened(theirs.values, width)])
+        _count(ours, columns)
+    attended = [pad(part.attended, (columns - part.columns, 0)) for part in (batch, arrival)]
+    return Stored(
+        cache=batch.cache,
+        attended=torch.cat(attended),
+        rows=batch.rows + arrival.rows,
+        columns=columns,
+    )
+
+
+def keep(batch: Stored, rows: Sequence[int]) -> Stored:
+    """Keep these rows, in this order, and no more columns than the longest of them needs."""
+    chosen = torch.tensor(rows, device=batch.attended.device)
+    attended = batch.attended.index_select(0, chosen)
+    columns = int(attended.sum(-1).max())
+    for layer in _filled(batch.cache):
+        width = _held_columns(layer, columns)
+        layer.keys = layer.keys.index_select(0, chosen)[..., -width:, :].contiguous()
+        layer.values = layer.values.index_select(0, chosen)[..., -width:, :].contiguous()
+        _count(layer, columns)
+    return Stored(
+        cache=batch.cache, attended=attended[:, -columns:], rows=len(rows), columns=columns
+    )
+
+
+def filled_with(stored: Stored, rows: int, columns: int) -> Stored:
+    """Copy the first row's oldest token into so many rows and columns of the same cache."""
+    for layer in _filled(stored.cache):
+        copies = (rows, 1, _held_columns(layer, columns), 1)
+        layer.keys = layer.keys[:1, :, :1].repeat(copies)
+        layer.values = layer.values[:1, :, :1].repeat(copies)
+        _count(layer, columns)
+    attended = torch.ones((rows, columns), dtype=torch.bool, device=stored.attended.device)
+    return Stored(cache=stored.cache, attended=attended, rows=rows, columns=columns)
+
+
+def align_right(prompt: Stored, windows: Sequence[int | None]) -> Stored:
+    """Move the rows of a prompt that was padded on the right, so that each ends in the last column.
+
+    Args:
+        prompt: All its layers hold every column.
+        windows: What each layer that was filled keeps, None for everything.
+    """
+    lengths = prompt.attended.sum(-1, keepdim=True)
+    places = torch.arange(prompt.columns, device=lengths.device) - (prompt.columns - lengths)
+    is_real = places >= 0  # [row, kv]
+    source = places.clamp(min=0)[:, None, :, None]  # [row, head, kv, size]
+    for layer, window in zip(_filled(prompt.cache), windows, strict=True):
+        width = prompt.columns if window is None else min(prompt.columns, window - 1)
+        layer.keys = _moved(layer.keys, source, width)
+        layer.values = _moved(layer.values, source, width)
+    return Stored(cache=prompt.cache, attended=is_real, rows=prompt.rows, columns=prompt.columns)
+
+
+def held_windows(cache: Cache) -> list[int | None]:
+    """Return how many tokens each filled layer attends to, None for all of them."""
+    return [getattr(layer, "sliding_window", None) for layer in _filled(cache)]
+
+
+def hold_everything(cache: Cache, columns: int) -> list[int | None]:
+    """Make windowed layers keep this many columns; return the windows they had."""
+    had: list[int | None] = []
+    for layer in _layers(cache):
+        window = getattr(layer, "sliding_window", None)
+        had.append(window)
+        if window is not None:
+            layer.sliding_window = max(window, columns + 1)
+    return had
+
+
+def hold_windows(cache: Cache, windows: Sequence[int | None]) -> None:
+    """Give the layers back the windows that ``hold_everything`` returned."""
+    for layer, window in zip(_layers(cache), windows, strict=True):
+        if window is not None:
+            layer.sliding_window = window
+
+
+def _layers(cache: Cache) -> Iterator[Any]:
+    """Yield the layers, each of a kind whose rows can be moved."""
+    for layer in cache.layers:
+        if type(layer) not in ROW_LAYERS:
+            msg = f"rows cannot be moved in a {type(layer).__name__}; use a static batch"
+            raise BackendError(msg)
+        yield layer
+
+
+def _filled(cache: Cache) -> Iterator[Any]:
+    """Yield the layers that hold something; some families share one between layers."""
+    return (layer for layer in _layers(cache) if layer.is_initialized)
+
+
+def _held_columns(layer: DynamicLayer, columns: int) -> int:
+    """Return how many columns a layer holds of so many."""
+    if isinstance(layer, DynamicSlidingWindowLayer):
+        return min(columns, layer.sliding_window - 1)
+    return columns
+
+
+def _count(layer: DynamicLayer, columns: int) -> None:
+    if isinstance(layer, DynamicSlidingWindowLayer):
+        layer.cumulative_length = columns
+
+
+def _widened(stored: torch.Tensor, columns: int) -> torch.Tensor:
+    """Return [row, head, kv, size] with padding on the left up to so many columns."""
+    return pad(stored, (0, 0, columns - stored.shape[-2], 0))
+
+
+def _moved(stored: torch.Tensor, source: torch.Tensor, width: int) -> torch.Tensor:
+    """Return the last ``width`` columns of a tensor whose columns were taken from ``source``."""
+    heads, size = stored.shape[1], stored.shape[-1]
+    index = source[..., -width:, :].expand(-1, heads, -1, size)
+    return stored.gather(-2, index)

@@ -1,0 +1,57 @@
+"""How much memory a device has left for keys and values, before a run begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import psutil
+import torch
+
+from inference.engine.memory_limit import MemoryLimit
+from inference.engine.scheduler import check_room
+from inference.models.loading import LoadedModel
+from inference.records.options import BatchPlan
+from inference.records.run import Request
+
+# Source: our own choice. Activations, the copy a growing cache makes of one layer, other programs.
+SHARE_FOR_CACHE = 0.9
+
+
+def free_cache_bytes(place: torch.device) -> int | None:
+    """Return the bytes that keys and values may take; None where the device does not tell."""
+    free_bytes = _free_bytes(place)
+    return None if free_bytes is None else int(free_bytes * SHARE_FOR_CACHE)
+
+
+def check_memory(
+    loaded: LoadedModel,
+    requests: Sequence[Request],
+    plan: BatchPlan,
+    free_bytes: Callable[[torch.device], int | None] = free_cache_bytes,
+) -> None:
+    """Pass when the largest rows that can run together have room for their keys and values.
+
+    Raises:
+        InputError: They have not; the sentence says how many do.
+    """
+    limit = loaded.context_limit
+    most = [len(request.prompt_ids) + request.max_new_tokens - 1 for request in requests]
+    contexts = [tokens if limit is None else min(tokens, limit) for tokens in most]
+    rows = min(plan.slots or len(contexts), len(contexts))
+    largest = sorted(contexts, reverse=True)[:rows]
+    check_room(loaded.shape, largest, free_bytes(loaded.model.device))
+
+
+def _free_bytes(place: torch.device) -> int | None:
+    if place.type == "cuda":
+        free_bytes, _total = torch.cuda.mem_get_info(place)
+        # What torch holds and does not use can be had again.
+        return free_bytes + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+    if place.type != "cpu":
+        return None
+    machine = psutil.virtual_memory()
+    limit = MemoryLimit()
+    if limit.total_bytes is None or limit.total_bytes >= machine.total:
+        return machine.available
+    used_bytes = limit.used_bytes()
+    return None if used_bytes is None else max(0, limit.total_bytes - used_bytes)

@@ -1,0 +1,221 @@
+"""Decode near the memory's own rate: kernels installed into a loaded model, and taken out again.
+
+``install`` replaces the forward of decoder layers and of linear layers for small steps, from
+outside; larger ones, and whatever the kernels do not fit, run the model's own code. Nothing is used
+before it has agreed with that code on this machine. The kernels are in kernels.c.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import DynamicCache, PreTrainedModel
+
+from inference.kernels.build import UnavailableError, kernel_library
+from inference.kernels.fused_layers import (
+    MOST_ROWS,
+    FusedLayers,
+    address_of,
+    is_counted,
+    layer_obstacle,
+)
+
+NOT_FUSED = "attention is the library's own, as asked"
+SWITCHED_OFF = "the library's own: kernels are switched off"
+INSTALLED = "_token_by_token_kernels"
+# Source: STYLE.md (d) 2, the tolerance of float32 by relative norm.
+TOLERANCE = 1e-5
+CHECKED_TOKENS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelReport:
+    """What was installed.
+
+    Attributes:
+        layers: Decoder layers that run as one call.
+        linears: Linear layers with a kernel of their own, used wherever no layer runs as one call.
+        lanes: Floats in one vector of the processor.
+        threads: Threads that share a step.
+        reason: Why there is none, or why no layer is fused; empty when all is.
+    """
+
+    layers: int = 0
+    linears: int = 0
+    lanes: int = 0
+    threads: int = 0
+    reason: str = ""
+
+    @property
+    def is_used(self) -> bool:
+        """True when anything was installed."""
+        return self.layers + self.linears > 0
+
+    @property
+    def text(self) -> str:
+        """What a run was computed with, in a few words."""
+        if not self.is_used:
+            return f"the library's own: {self.reason}"
+        parts = [f"{self.layers} fused layers"] if self.layers else []
+        parts += [f"{self.linears} linear layers"] if self.linears else []
+        what = f"own kernels for steps of 1 to {MOST_ROWS} rows: {' and '.join(parts)}, "
+        what += f"{self.lanes * 32}-bit vectors, {self.threads} threads"
+        return f"{what}; {self.reason}" if self.reason else what
+
+
+class _Installed:
+    """What was put into one model."""
+
+    def __init__(self) -> None:
+        self.fused: FusedLayers | None = None
+        self.linears: list[nn.Linear] = []
+
+    def remove(self) -> None:
+        if self.fused is not None:
+            self.fused.remove()
+        for linear in self.linears:
+            linear.__dict__.pop("forward", None)
+
+
+def install(
+    model: PreTrainedModel, library: ctypes.CDLL | None = None, *, is_fused: bool = True
+) -> KernelReport:
+    """Put the kernels into the model where they fit and are right, and say what was done.
+
+    Args:
+        model: Any; one that the kernels do not fit is left as it is.
+        library: The kernels as compiled; those for this processor by default.
+        is_fused: Let whole layers, their attention included, run as one call.
+    """
+    remove(model)
+    if model.device.type != "cpu" or model.dtype is not torch.float32:
+        dtype = str(model.dtype).removeprefix("torch.")
+        return KernelReport(
+            reason=f"the kernels are for float32 on a CPU, not {dtype} on {model.device.type}"
+        )
+    try:
+        library = library or kernel_library()
+    except UnavailableError as error:
+        return KernelReport(reason=str(error))
+    installed = _Installed()
+    setattr(model, INSTALLED, installed)
+    lanes = library.lane_count()
+    layers = decoder_layers(model)
+    reason = _fuse(model, layers, library, installed) if is_fused else NOT_FUSED
+    for module in model.modules():
+        if type(module) is nn.Linear and _fits(module, lanes):
+            setattr(module, "forward", _linear_forward(module, library))  # noqa: B010  not the class's
+            installed.linears.append(module)
+    return KernelReport(
+        layers=0 if reason else len(layers),
+        linears=len(installed.linears),
+        lanes=lanes,
+        threads=library.pool_threads(),
+        reason=reason,
+    )
+
+
+def remove(model: PreTrainedModel) -> None:
+    """Give the model its own code back."""
+    installed: _Installed | None = model.__dict__.pop(INSTALLED, None)
+    if installed is not None:
+        installed.remove()
+
+
+def fused_layers(model: PreTrainedModel) -> FusedLayers | None:
+    """Return the layers that run as one call; None where none do."""
+    installed: _Installed | None = model.__dict__.get(INSTALLED)
+    return None if installed is None else installed.fused
+
+
+def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
+    """Return the model's decoder layers in order; none where they are in no list."""
+    layers = getattr(model.get_decoder(), "layers", None)
+    return list(layers) if isinstance(layers, nn.ModuleList) else []
+
+
+def _fuse(
+    model: PreTrainedModel,
+    layers: list[nn.Module],
+    library: ctypes.CDLL,
+    installed: _Installed,
+) -> str:
+    """Fuse the layers and return an empty string, or why they are left as they are."""
+    if not layers:
+        return "its layers are in no list"
+    lanes = library.lane_count()
+    obstacle = next((found for one in layers if (found := layer_obstacle(one, lanes))), "")
+    if obstacle:
+        return obstacle
+    expected = _one_step(model, layers[0])
+    fused = FusedLayers(layers, library)
+    found = _one_step(model, layers[0])
+    error = float((found - expected).norm() / expected.norm())
+    if not error <= TOLERANCE:
+        fused.remove()
+        return f"its layers differ from the kernels' by {error:.1e}"
+    installed.fused = fused
+    return ""
+
+
+@torch.inference_mode()
+def _one_step(model: PreTrainedModel, layer: nn.Module) -> Tensor:
+    """Return what the first layer makes of two rows after a few tokens, the same on every call."""
+    generator = torch.Generator().manual_seed(0)
+    decoder: Any = model.get_decoder()
+    attention: Any = layer.self_attn
+    config: Any = attention.config
+    kv_heads = attention.k_proj.out_features // attention.head_dim
+    cache = DynamicCache()
+    past = torch.randn(2, 2, kv_heads, CHECKED_TOKENS, attention.head_dim, generator=generator)
+    cache.update(past[0], past[1], 0)
+    state = torch.randn(2, 1, config.hidden_size, generator=generator)
+    positions = torch.full((2, 1), CHECKED_TOKENS)
+    angles = decoder.rotary_emb(state, position_ids=positions)
+    named = {"attention_mask": None, "position_embeddings": angles, "cache": cache}
+    return layer(state, use_cache=True, position_ids=positions, **named)
+
+
+def _fits(linear: nn.Linear, lanes: int) -> bool:
+    weight = linear.weight
+    return (
+        linear.in_features % lanes == 0
+        and weight.dtype is torch.float32
+        and weight.device.type == "cpu"
+        and weight.is_contiguous()
+    )
+
+
+def _linear_forward(linear: nn.Linear, library: ctypes.CDLL) -> Callable[[Tensor], Tensor]:
+    """Return a forward that gives small inputs to the kernel."""
+    own = linear.forward
+    width, out_width = linear.in_features, linear.out_features
+    kernel = library.linear
+
+    def forward(input: Tensor) -> Tensor:
+        if is_counted():
+            return own(input)
+        rows = input.numel() // width
+        weight = linear.weight
+        is_learning = torch.is_grad_enabled() and (input.requires_grad or weight.requires_grad)
+        if not 0 < rows <= MOST_ROWS or input.dtype is not torch.float32 or is_learning:
+            return own(input)
+        given = input.contiguous()
+        output = input.new_empty((*input.shape[:-1], out_width))
+        kernel(
+            weight.data_ptr(),
+            address_of(linear.bias),
+            given.data_ptr(),
+            output.data_ptr(),
+            rows,
+            width,
+            out_width,
+        )
+        return output
+
+    return forward

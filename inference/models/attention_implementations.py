@@ -1,0 +1,67 @@
+"""Which implementations of attention a model can have, and a sentence for those it cannot.
+
+The library falls back from one to another by itself only where nobody asked for a particular one;
+whoever asks gets it or is told why not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, PreTrainedConfig, PreTrainedModel
+from transformers.utils.import_utils import is_flash_attn_2_available
+
+from inference.records.errors import InputError
+from inference.records.options import AttentionKind, AttentionOption
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+def attention_options(model: PreTrainedModel) -> tuple[AttentionOption, ...]:
+    """Return every implementation, each with the reason when this model cannot have it here."""
+    place = (model.device, model.dtype)
+    return tuple(
+        AttentionOption(kind=kind, reason=attention_obstacle(type(model), kind, place))
+        for kind in AttentionKind
+    )
+
+
+def check_attention(
+    config: PreTrainedConfig,
+    model_id: str,
+    kind: AttentionKind,
+    place: tuple[torch.device, torch.dtype],
+) -> None:
+    """Pass when a model of this config can have the implementation on a device in a dtype.
+
+    Raises:
+        InputError: It cannot.
+    """
+    obstacle = attention_obstacle(MODEL_FOR_CAUSAL_LM_MAPPING[type(config)], kind, place)
+    if obstacle:
+        msg = f"{model_id} cannot be run with {kind} attention: {obstacle}; choose "
+        msg += f"{AttentionKind.AUTO} or {AttentionKind.EAGER}"
+        raise InputError(msg)
+
+
+def attention_obstacle(
+    model_class: Any,  # noqa: ANN401  the library's flags are not in its types
+    kind: AttentionKind,
+    place: tuple[torch.device, torch.dtype],
+) -> str:
+    """Return why a class of models cannot have an implementation; an empty string when it can.
+
+    Source:
+        transformers 5.24, ``PreTrainedModel.get_correct_attn_implementation`` reads these flags.
+    """
+    if kind is AttentionKind.SDPA and not model_class._supports_sdpa:  # noqa: SLF001  its only name
+        return "the library has none for this architecture"
+    if kind is not AttentionKind.FLASH:
+        return ""
+    device, dtype = place
+    if not model_class._supports_flash_attn:  # noqa: SLF001  its only name
+        return "the library has none for this architecture"
+    if device.type != "cuda" or dtype not in HALF:
+        return "it needs an NVIDIA GPU and a number format of 2 bytes"
+    return "" if is_flash_attn_2_available() else "the package flash-attn is not installed"

@@ -1,0 +1,150 @@
+"""Which device and dtype a model runs in, and what the device is called."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import psutil
+import torch
+
+from inference.records.errors import InputError
+from inference.records.model import Device, DeviceOption
+
+DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+AUTO = "auto"
+SPREAD = "cuda:all"
+
+
+def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
+    """Return the device and dtype to use; ``auto`` prefers CUDA, then MPS, then the CPU.
+
+    Args:
+        device: ``auto``, ``cpu``, ``mps``, ``cuda``, ``cuda:N``, or ``cuda:all`` for all GPUs, of
+            which the first is returned.
+        dtype: ``auto`` or a name in ``DTYPES``. ``auto`` is bfloat16 on a CUDA device that has it,
+            float16 on an older one, float32 elsewhere.
+
+    Raises:
+        InputError: This machine has no such device, or there is no such dtype.
+    """
+    place = _place(device)
+    if dtype == AUTO:
+        return place, _usual_dtype(place)
+    if dtype not in DTYPES:
+        msg = f"there is no dtype {dtype!r}; use auto, {', '.join(DTYPES)}"
+        raise InputError(msg)
+    if place.type == "mps" and dtype == "float64":
+        msg = "mps has no float64; use float32, or the CPU"
+        raise InputError(msg)
+    return place, DTYPES[dtype]
+
+
+def choice_note(asked: tuple[str, str], place: torch.device, dtype: torch.dtype) -> str:
+    """Return what a model runs on and in, and why, as one sentence.
+
+    Args:
+        asked: The device and the dtype as they were asked for.
+        place: The device taken.
+        dtype: The dtype taken.
+    """
+    device_asked, dtype_asked = asked
+    dtype_name = str(dtype).removeprefix("torch.")
+    why_place = "as asked" if device_asked != AUTO else _why_place(place)
+    why_dtype = "as asked" if dtype_asked != AUTO else _why_dtype(place)
+    return f"Runs on {place} ({why_place}) in {dtype_name} ({why_dtype})."
+
+
+def _why_place(place: torch.device) -> str:
+    if place.type == "cuda":
+        count = torch.cuda.device_count()
+        return "the only NVIDIA GPU" if count == 1 else f"the first of {count} NVIDIA GPUs"
+    if place.type == "mps":
+        return "Apple's GPU, as there is no NVIDIA one"
+    return "torch finds no GPU here"
+
+
+def _why_dtype(place: torch.device) -> str:
+    if place.type != "cuda":
+        return f"the usual one on {place.type}"
+    is_usual = _usual_dtype(place) is torch.bfloat16
+    return "this GPU has it" if is_usual else "this GPU is too old for bfloat16"
+
+
+def device_options() -> tuple[DeviceOption, ...]:
+    """Return what a model can be loaded on, with the names people know, the preferred one first."""
+    return tuple(DeviceOption(name=name, label=_label(name)) for name in available_devices())
+
+
+def _label(name: str) -> str:
+    if name == SPREAD:
+        return f"{name} \u00b7 spread over {torch.cuda.device_count()} GPUs"
+    if name == "mps":
+        return "mps \u00b7 Apple's GPU"
+    if name == "cpu":
+        return f"cpu \u00b7 {processor_name()}"
+    properties = torch.cuda.get_device_properties(name)
+    return f"{name} \u00b7 {properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+
+
+def gpu_id(place: torch.device) -> str | int | None:
+    """Return what NVML knows the device by: its UUID, or its number on an old torch; None if none.
+
+    CUDA numbers only the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves, NVML all of them.
+    """
+    if place.type != "cuda":
+        return None
+    uuid: object = getattr(torch.cuda.get_device_properties(place), "uuid", None)
+    return str(uuid) if uuid is not None else place.index or 0
+
+
+def describe_device(place: torch.device, dtype: torch.dtype) -> Device:
+    """Return what a run says of the device it was made on."""
+    if place.type == "cuda":
+        properties = torch.cuda.get_device_properties(place)
+        name, memory_bytes = properties.name, properties.total_memory
+    else:
+        name, memory_bytes = processor_name(), psutil.virtual_memory().total
+    dtype_name = str(dtype).removeprefix("torch.")
+    return Device(kind=place.type, name=name, dtype=dtype_name, memory_bytes=memory_bytes)
+
+
+def processor_name() -> str:
+    """Return what the processor calls itself, or its architecture where it does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
+def available_devices() -> tuple[str, ...]:
+    """Return the device names that this machine can run on, the preferred one first."""
+    cuda = tuple(f"cuda:{index}" for index in range(torch.cuda.device_count()))
+    spread = (SPREAD,) if len(cuda) > 1 else ()
+    mps = ("mps",) if torch.backends.mps.is_available() else ()
+    return (*cuda, *spread, *mps, "cpu")
+
+
+def _place(device: str) -> torch.device:
+    available = available_devices()
+    if device == AUTO:
+        return torch.device(available[0])
+    wanted = "cuda:0" if device == "cuda" else device
+    if wanted not in available:
+        msg = f"this machine has no device {device!r}; use auto or one of {', '.join(available)}"
+        raise InputError(msg)
+    return torch.device("cuda:0" if wanted == SPREAD else wanted)
+
+
+def _usual_dtype(place: torch.device) -> torch.dtype:
+    if place.type != "cuda":
+        return torch.float32
+    has_bfloat16 = torch.cuda.get_device_capability(place) >= (8, 0)  # Ampere and later
+    return torch.bfloat16 if has_bfloat16 else torch.float16

@@ -1,0 +1,105 @@
+"""The app's end of the engine process: starts it, sends commands, hands replies on. No torch.
+
+The engine is a process of its own so that nothing a page does stretches a lap, and so that a crash
+or an out-of-memory in it cannot take the page down.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import multiprocessing
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from inference.process.messages import Command, EngineDied, Reply, Shutdown
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_GRACE_S = 3.0
+
+
+def _engine_main(connection: Connection) -> None:
+    """Run the engine in the child; named by string so that the app never imports torch."""
+    importlib.import_module("inference.process.worker").serve(connection)
+
+
+class EngineClient:
+    """Owns one engine process; ``on_reply`` is called on the client's own reading thread."""
+
+    def __init__(self, on_reply: Callable[[Reply], None]) -> None:
+        self._on_reply = on_reply
+        self._lock = threading.Lock()
+        self._process: BaseProcess | None = None
+        self._connection: Connection | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        """The engine's process id; None while there is none."""
+        process = self._process
+        return process.pid if process is not None and process.is_alive() else None
+
+    def send(self, command: Command) -> None:
+        """Hand a command to the engine, starting it when none runs."""
+        with self._lock:
+            if self._connection is None:
+                self._connection = self._start()
+            try:
+                self._connection.send(command)
+            except OSError:
+                # The engine died and the reading thread has not said so yet; it will.
+                return
+
+    def close(self) -> None:
+        """End the engine and wait for it, killing it if it will not go."""
+        with self._lock:
+            process, connection = self._process, self._connection
+            self._process = self._connection = None
+        if process is None or connection is None:
+            return
+        with contextlib.suppress(OSError):  # it may be gone already, which is what was wanted
+            connection.send(Shutdown())
+        process.join(SHUTDOWN_GRACE_S)
+        if process.is_alive():
+            process.kill()
+            process.join()
+
+    def _start(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(
+            target=_engine_main, args=(theirs,), name="token-by-token-engine", daemon=True
+        )
+        process.start()
+        theirs.close()
+        self._process = process
+        threading.Thread(
+            target=self._read, args=(process, ours), name="engine-replies", daemon=True
+        ).start()
+        return ours
+
+    def _hand_on(self, reply: Reply) -> None:
+        """Pass one reply to the app; a fault there must not end the thread all runs hang on."""
+        try:
+            self._on_reply(reply)
+        except Exception:
+            log.exception("a reply of the engine could not be taken in: %s", type(reply).__name__)
+
+    def _read(self, process: BaseProcess, connection: Connection) -> None:
+        """Hand on every reply until the engine is gone, then say so unless it was closed."""
+        while True:
+            try:
+                reply: Reply = connection.recv()
+            except (EOFError, OSError):
+                break
+            self._hand_on(reply)
+        process.join()
+        with self._lock:
+            was_closed = self._process is not process
+            if not was_closed:
+                self._process = self._connection = None
+        if not was_closed:
+            self._hand_on(EngineDied(exit_code=process.exitcode))

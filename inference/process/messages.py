@@ -1,0 +1,306 @@
+"""What the app process and the engine process say to each other: frozen, picklable, no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.records.attention import AttentionChoice, AttentionMap
+from inference.records.batches import BatchSweep
+from inference.records.model import Device, DeviceOption, ModelShape, TokenizerFiles
+from inference.records.options import (
+    ONE_BATCH,
+    AttentionKind,
+    AttentionOption,
+    BatchPlan,
+    CacheKind,
+    CacheOption,
+    DecodeMode,
+    DecodeOption,
+)
+from inference.records.rooflines import MeasuredCeilings, TokenSweep
+from inference.records.run import Request, RunInfo
+from inference.records.status import LoadStage, RunState
+from inference.records.steps import StepEvent
+from inference.records.telemetry import TelemetrySample, Unavailable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadModel:
+    """Load this model and drop the one held before.
+
+    Attributes:
+        is_plain: Use the library's own code only, no kernels of ours, for the model's own
+            computation.
+        attention: Which implementation computes attention; one that is named is used in every step.
+    """
+
+    model: str
+    dtype: str = "auto"
+    device: str = "auto"
+    is_plain: bool = False
+    attention: AttentionKind = AttentionKind.AUTO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate:
+    """Run these requests as one batch on the model held.
+
+    Attributes:
+        is_paused: Wait for a step or a resume before the first forward pass.
+        steps_per_s: Upper bound on the pace; None for as fast as it goes.
+        chunk_tokens: Feed the prompt in chunks of so many tokens; None for all at once.
+        cache: How keys and values are stored.
+        look: What to look at from the first step on; None for nothing.
+        split_every: Time linear operations and attention apart in the prefill and in every so many
+            decode steps; None for never.
+        plan: How several requests share the device.
+        decode: How decode steps are to be handed over; where that cannot be, they are eager.
+    """
+
+    run_id: str
+    requests: tuple[Request, ...]
+    seed: int
+    is_paused: bool = False
+    steps_per_s: float | None = None
+    chunk_tokens: int | None = None
+    cache: CacheKind = CacheKind.DYNAMIC
+    look: AttentionChoice | None = None
+    split_every: int | None = None
+    plan: BatchPlan = ONE_BATCH
+    decode: DecodeMode = DecodeMode.EAGER
+
+
+class Action(StrEnum):
+    """What a viewer may ask of a run."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    STEP = "step"
+    STOP = "stop"
+    PACE = "pace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control:
+    """Steer the run between two steps; one that has ended ignores it."""
+
+    run_id: str
+    action: Action
+    steps_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookAt:
+    """Look at this layer from the run's next step on; of the prompt, show what is still known.
+
+    Attributes:
+        choice: None to stop looking.
+        query: Show one query of the prompt exactly, whatever the size of the picture.
+    """
+
+    run_id: str
+    choice: AttentionChoice | None
+    query: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitSteps:
+    """Time linear operations and attention apart in every so many of the run's next decode steps.
+
+    Attributes:
+        every: None to stop timing them.
+    """
+
+    run_id: str
+    every: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureCeilings:
+    """Measure the device's two roofs for the dtype of the model held; sent while no run is on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepTokens:
+    """Time steps of the model held that feed so many tokens each; sent while no run is on."""
+
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepBatches:
+    """Time decode steps of the model held by batch and context; sent while no run is on."""
+
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopMeasuring:
+    """End the measurement that is on; without one it asks for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shutdown:
+    """End the engine process."""
+
+
+Measure = MeasureCeilings | SweepTokens | SweepBatches
+Command = LoadModel | Generate | Control | LookAt | SplitSteps | Measure | StopMeasuring | Shutdown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loading:
+    """How far the loading of a model is."""
+
+    stage: LoadStage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReady:
+    """A model is loaded; ``request`` is the command that asked for it.
+
+    Attributes:
+        ceilings: The roofs kept for its device and dtype; None when none were measured yet.
+        decodes: Every way to hand decode steps over, with the reason where it cannot be had.
+        devices: What a model can be loaded on, the preferred one first.
+        device_note: What was chosen to run on and why.
+        attentions: Every implementation of attention, with the reason where it cannot be had.
+    """
+
+    request: LoadModel
+    model_id: str
+    shape: ModelShape
+    device: Device
+    tokenizer_files: TokenizerFiles
+    context_limit: int | None
+    caches: tuple[CacheOption, ...] = ()
+    ceilings: MeasuredCeilings | None = None
+    decodes: tuple[DecodeOption, ...] = ()
+    devices: tuple[DeviceOption, ...] = ()
+    device_note: str = ""
+    attentions: tuple[AttentionOption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadFailed:
+    """A model could not be loaded; ``sentence`` says why and what to do."""
+
+    request: LoadModel
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The engine took the run up."""
+
+    info: RunInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped:
+    """One step is done."""
+
+    run_id: str
+    event: StepEvent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attended:
+    """What the chosen layer attended to in one step; follows the step's ``Stepped``.
+
+    Attributes:
+        query: The one query that ``LookAt`` asked for; None for a map of the whole step.
+    """
+
+    run_id: str
+    step_index: int
+    attention: AttentionMap
+    query: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookRefused:
+    """There is no such layer or head; the choice before it stands."""
+
+    run_id: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """One telemetry sample was taken while the run went."""
+
+    run_id: str
+    sample: TelemetrySample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateChanged:
+    """The run was paused or goes on."""
+
+    run_id: str
+    state: RunState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """The run reached a final state; ``message`` says why when it did not simply finish."""
+
+    run_id: str
+    state: RunState
+    message: str = ""
+    unavailable: tuple[Unavailable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measuring:
+    """How far a measurement is.
+
+    Attributes:
+        batches: The sweep over batches so far; None for other measurements.
+    """
+
+    stage: LoadStage
+    batches: BatchSweep | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureEnded:
+    """A measurement is over; without a result ``sentence`` says why.
+
+    Attributes:
+        batches: The sweep over batches, as far as it came.
+        is_kept: False when the result could not be written for later.
+    """
+
+    ceilings: MeasuredCeilings | None = None
+    sweep: TokenSweep | None = None
+    batches: BatchSweep | None = None
+    sentence: str = ""
+    is_kept: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineDied:
+    """The engine process ended without being asked to."""
+
+    exit_code: int | None
+
+
+Reply = (
+    Loading
+    | ModelReady
+    | LoadFailed
+    | RunStarted
+    | Stepped
+    | Attended
+    | LookRefused
+    | Sampled
+    | StateChanged
+    | RunEnded
+    | Measuring
+    | MeasureEnded
+    | EngineDied
+)

@@ -1,0 +1,4 @@
+"""Prompt files to prompts: text, tables and JSON, with what was left out and why. No torch.
+
+May import ``records``. Read ``prompt_files``, then the file for each kind.
+"""

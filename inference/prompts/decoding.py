@@ -1,0 +1,111 @@
+"""Bytes of an uploaded file to text: archives and pictures refused, the encoding recognised."""
+
+from __future__ import annotations
+
+import codecs
+
+from charset_normalizer import from_bytes
+
+from inference.records.errors import InputError
+from inference.records.prompts import Upload
+
+WESTERN = "cp1252"
+SAMPLE_BYTES = 256 * 1024  # enough to tell an encoding by
+# Source: the first bytes that each format's own specification prescribes.
+SIGNATURES = (
+    (b"PK\x03\x04", "a ZIP archive or an Office document"),
+    (b"PK\x05\x06", "an empty ZIP archive"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"BZh", "a bzip2 archive"),
+    (b"\xfd7zXZ\x00", "an xz archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"%PDF-", "a PDF document"),
+    (b"\x89PNG\r\n", "a PNG picture"),
+    (b"\xff\xd8\xff", "a JPEG picture"),
+    (b"GIF8", "a GIF picture"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90", "a program"),
+    (b"PAR1", "a Parquet table"),
+    (b"GGUF", "a model's weights"),
+    (b"SQLite format 3\x00", "a database"),
+    (b"\xd0\xcf\x11\xe0", "an old Office document"),
+)
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def check_bytes(file: Upload) -> None:
+    """Pass unless the first bytes are those of something that is no text.
+
+    Raises:
+        InputError: It is an archive, a picture, a program and so on.
+    """
+    for signature, kind in SIGNATURES:
+        if file.content.startswith(signature):
+            msg = f"it is {kind}, whatever its name says; give a text file, or unpack it first"
+            raise InputError(msg)
+
+
+def decoded(content: bytes) -> tuple[str, str]:
+    """Return the text and a note on its encoding, empty where that is plain UTF-8.
+
+    Raises:
+        InputError: No encoding fits.
+    """
+    for mark, encoding in MARKS:
+        if content.startswith(mark):
+            return _strictly(content, encoding), ""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _recognised(content)
+    if "\x00" in text:
+        return _recognised(content)
+    return text, ""
+
+
+def _strictly(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        msg = f"it says it is {encoding.removesuffix('-sig').upper()} and byte {error.start + 1} "
+        msg += "is not; save it as UTF-8"
+        raise InputError(msg) from error
+
+
+def _recognised(content: bytes) -> tuple[str, str]:
+    """Return the text in the likeliest encoding that gives every byte a meaning."""
+    for encoding in ("utf-16-le", "utf-16-be"):
+        zeros = content[int(encoding == "utf-16-le") :: 2].count(0)
+        if zeros > len(content) // 4:
+            return _strictly(content, encoding), f"read as {encoding[:6].upper()}"
+    if b"\x00" in content:
+        msg = "it is binary: it holds zero bytes, which no text has; give a text file"
+        raise InputError(msg)
+    encoding = _likeliest(content[:SAMPLE_BYTES])
+    if encoding is None:
+        msg = "its encoding cannot be recognised; save it as UTF-8"
+        raise InputError(msg)
+    text = _strictly(content, encoding)
+    name = encoding.replace("_", "-")
+    return text, f"no UTF-8; read as {name}, so look at letters with accents"
+
+
+def _likeliest(sample: bytes) -> str | None:
+    """Return the likeliest encoding, of equally likely ones that of Western Windows.
+
+    Source:
+        WHATWG, Encoding Standard, section 4.2: windows-1252 is the web's default for Latin text.
+    """
+    guesses = from_bytes(sample)
+    best = guesses.best()
+    if best is None:
+        return None
+    score = (best.chaos, best.coherence)
+    equal = [one.encoding for one in guesses if (one.chaos, one.coherence) == score]
+    return WESTERN if WESTERN in equal else best.encoding

@@ -1,0 +1,142 @@
+"""Prompt files to prompts: what was read, what was left out and why, before anything runs.
+
+A file is named by the user and never becomes a path. Each complaint is one sentence; one file that
+cannot be read leaves the others alone. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from inference.prompts.decoding import check_bytes, decoded
+from inference.prompts.json_prompts import json_finds, json_lines_finds
+from inference.prompts.table_prompts import csv_columns, csv_finds, parquet_columns, parquet_finds
+from inference.records.errors import InputError
+from inference.records.prompts import Find, LeftOut, Upload, UploadedPrompt, Uploads, UploadSettings
+
+__all__ = ["LeftOut", "Upload", "UploadSettings", "UploadedPrompt", "Uploads"]
+
+MAX_BYTES = 50 * 2**20
+MAX_PROMPTS = 10_000
+SUFFIXES = ("txt", "md", "csv", "tsv", "parquet", "json", "jsonl")
+PASTED = "pasted text"
+BLANK_LINE = "a blank line"
+_Reader = Callable[[Upload, UploadSettings], Iterator[Find]]
+
+
+def read_uploads(files: Iterable[Upload], settings: UploadSettings) -> Uploads:
+    """Return the prompts of all files in order, each text once, and what was left out."""
+    prompts: list[UploadedPrompt] = []
+    left_out: list[LeftOut] = []
+    notes: list[str] = []
+    seen: dict[tuple[object, ...], int] = {}
+    for file in files:
+        for find in _finds_of(file, settings):
+            if isinstance(find, str):
+                notes.append(f"{file.name}: {find}")
+                continue
+            if isinstance(find, LeftOut):
+                left_out.append(find)
+                continue
+            reason = _reason_to_leave(find, seen, len(prompts))
+            if reason:
+                left_out.append(LeftOut(source=find.source, place=find.place, reason=reason))
+            else:
+                prompts.append(find)
+                seen[_identity(find)] = len(prompts)
+    return Uploads(prompts=tuple(prompts), left_out=tuple(left_out), notes=tuple(notes))
+
+
+def columns_of(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
+    """Return the columns of a table; none for a file that is no table or cannot be read."""
+    try:
+        _check_size(file)
+        if file.suffix == "parquet":
+            return parquet_columns(file)
+        return csv_columns(file, settings) if file.suffix in {"csv", "tsv"} else ()
+    except InputError:
+        return ()  # reading it says why
+
+
+def _finds_of(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+    """Yield what a file holds; a file that cannot be read is left out as a whole."""
+    try:
+        _check_size(file)
+        yield from _reader(file)(file, settings)
+    except InputError as error:
+        yield LeftOut(source=file.name, place="the file", reason=str(error))
+
+
+def _check_size(file: Upload) -> None:
+    if not file.content.strip():
+        msg = "it is empty; choose another file"
+        raise InputError(msg)
+    if len(file.content) > MAX_BYTES:
+        msg = f"it has {len(file.content) / 2**20:.0f} MiB and {MAX_BYTES >> 20} MiB is the most; "
+        msg += "cut it into parts"
+        raise InputError(msg)
+
+
+def _reader(file: Upload) -> _Reader:
+    readers: dict[str, _Reader] = {
+        "txt": _text_finds,
+        "md": _text_finds,
+        "csv": csv_finds,
+        "tsv": csv_finds,
+        "parquet": parquet_finds,
+        "json": json_finds,
+        "jsonl": json_lines_finds,
+    }
+    reader = readers.get(file.suffix)
+    if reader is None:
+        kinds = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+        msg = f"files of this kind are not read; give one of {kinds}"
+        raise InputError(msg)
+    return reader
+
+
+def _text_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+    """Yield one prompt, or one for each part where a separator is given."""
+    check_bytes(file)
+    text, note = decoded(file.content)
+    if note:
+        yield note
+    chosen = settings.separator or file.separator
+    if not chosen:
+        yield UploadedPrompt(source=file.name, place="whole", text=text.strip("\r\n"))
+        return
+    separator = "\n\n" if chosen == BLANK_LINE else chosen
+    parts = text.replace("\r\n", "\n").split(separator)
+    if len(parts) == 1 and settings.separator:
+        named = chosen if chosen == BLANK_LINE else f"the separator {chosen.strip()}"
+        yield f"{named} does not occur in it, so it is one prompt"
+    for number, part in enumerate(parts, start=1):
+        yield UploadedPrompt(source=file.name, place=f"part {number}", text=part.strip())
+
+
+def _reason_to_leave(
+    prompt: UploadedPrompt, seen: dict[tuple[object, ...], int], count: int
+) -> str:
+    """Return why a prompt is left out; empty when it is not."""
+    if not prompt.text.strip():
+        return "it is empty"
+    if count >= MAX_PROMPTS:
+        return f"{MAX_PROMPTS:,} prompts are read at most, and these are enough"
+    same = seen.get(_identity(prompt))
+    return f"it is the same as prompt {same}" if same else ""
+
+
+def _identity(prompt: UploadedPrompt) -> tuple[object, ...]:
+    return (prompt.text, prompt.turns)
+
+
+def grouped(left_out: Sequence[LeftOut], limit: int = 20) -> tuple[tuple[str, str, int], ...]:
+    """Return what was left out as (source, reason, how many), each pair once, the first few."""
+    merged: dict[tuple[str, str], list[str]] = {}
+    for one in left_out:
+        merged.setdefault((one.source, one.reason), []).append(one.place)
+    lines = [
+        (f"{source}, {places[0]}" if len(places) == 1 else source, reason, len(places))
+        for (source, reason), places in merged.items()
+    ]
+    return tuple(lines[:limit])

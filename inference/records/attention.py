@@ -1,0 +1,80 @@
+"""Which attention is captured, and the weights that were."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionChoice:
+    """What to look at in every step.
+
+    Attributes:
+        layer: 0 for the first.
+        head: A query head; None for the mean over all of them, or with ``is_all_heads`` for each.
+        is_all_heads: Each head by itself.
+        slot: The row of the batch.
+    """
+
+    layer: int
+    head: int | None = None
+    is_all_heads: bool = False
+    slot: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AttentionMap:
+    """The weights that one layer gave to stored tokens in one step; each query's sum to 1.
+
+    A cell stands for ``query_bin`` x ``kv_bin`` weights and holds the largest of them; with bins of
+    1 every weight is exact. Positions count the row's own tokens from 0, padding left out. Arrays
+    are read-only; a weight that is not a number stays NaN.
+
+    Attributes:
+        heads: The query head of each plane; empty when the one plane is the mean over all heads.
+        query_start: Position of the first query.
+        query_tokens: Queries covered.
+        kv_start: Position of the first key; above 0 where a window has dropped those before.
+        kv_tokens: Keys covered.
+        weights: [plane, query cell, kv cell]; None where they could not be seen.
+        first_token: [plane, query cell], the largest weight on the sequence's first token; None
+            when no key of the map is that token.
+        rest_of_first_cell: [plane, query cell], the largest weight of the first kv cell without the
+            first token; None likewise.
+        first_output_query: Position of the query whose output chose the first output token: the
+            prompt's last; None when it is not in this map.
+        reason: Why there are no weights, or what is wrong with them; empty when all is well.
+    """
+
+    choice: AttentionChoice
+    step_index: int = 0
+    heads: tuple[int, ...] = ()
+    query_start: int = 0
+    query_tokens: int = 0
+    kv_start: int = 0
+    kv_tokens: int = 0
+    query_bin: int = 1
+    kv_bin: int = 1
+    weights: NDArray[np.float16 | np.float32] | None = None
+    first_token: NDArray[np.float16 | np.float32] | None = None
+    rest_of_first_cell: NDArray[np.float16 | np.float32] | None = None
+    first_output_query: int | None = None
+    reason: str = ""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        arrays = (self.weights, self.first_token, self.rest_of_first_cell)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+    def without_first_token(self) -> NDArray[np.float16 | np.float32] | None:
+        """Return the weights with that of the sequence's first token left out."""
+        if self.weights is None or self.rest_of_first_cell is None:
+            return self.weights
+        weights = self.weights.copy()
+        weights[:, :, 0] = self.rest_of_first_cell
+        weights.flags.writeable = False
+        return weights

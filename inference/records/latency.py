@@ -1,0 +1,50 @@
+"""The latency figures of requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatencySummary:
+    """The latency figures of one request; None where too little was measured.
+
+    Attributes:
+        itl_s: For each token after the first, the laps since the one before it in this sequence.
+        sequence_tokens_per_s: 1 / TPOT: decode steps only.
+        e2e_tokens_per_s: Output tokens / E2E.
+        is_cold: True when a lap in it may hold first-call costs.
+        excluded_steps: Steps left out of the ITL figures because they were observed.
+        wait_s: Part of TTFT before its first step: the wait for a slot; None before that step.
+        interrupted: Which of ``itl_s`` (0 for the first) hold another row's prefill.
+    """
+
+    request_id: str
+    output_tokens: int
+    ttft_s: float | None
+    itl_s: tuple[float, ...]
+    itl_p50_s: float | None
+    itl_p95_s: float | None
+    tpot_s: float | None
+    e2e_s: float | None
+    sequence_tokens_per_s: float | None
+    e2e_tokens_per_s: float | None
+    is_cold: bool
+    excluded_steps: int
+    wait_s: float | None = None
+    interrupted: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goodput:
+    """How many requests kept the limits a user set.
+
+    Attributes:
+        good: Their ids.
+        finished: Requests that have their last token.
+        requests_per_s: Good ones per second of the run's own time; None before the first step.
+    """
+
+    good: tuple[str, ...]
+    finished: int
+    requests_per_s: float | None

@@ -1,0 +1,279 @@
+"""The records of roofs and rooflines: sweeps, data sheets, points, and what-if answers.
+
+They keep the rules of the package: frozen, SI units in the suffix, ``None`` for what is not
+known. No torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+
+from inference.records.costs import Ceilings, Source, StepCost
+from inference.records.model import Device
+from inference.records.steps import Part
+
+ENTERED = "entered"  # the tag of roofs that a reader typed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnteredCeilings(Ceilings):
+    """Two rates that a reader typed: nothing measured them here and no vendor states them."""
+
+
+def roof_tag(ceilings: Ceilings) -> str:
+    """Return how roofs were come by, in the word that stands beside them wherever they are."""
+    return ENTERED if isinstance(ceilings, EnteredCeilings) else ceilings.source.value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """The rates measured at one size of a sweep, each from one lap.
+
+    Attributes:
+        label: What was run and at which size.
+        size: Bytes read, or the order of the square matrices.
+        best: Highest rate of the repeats, in bytes/s or FLOP/s.
+        median: Median rate.
+        worst: Lowest rate.
+        repeats: Laps behind them.
+    """
+
+    label: str
+    size: int
+    best: float
+    median: float
+    worst: float
+    repeats: int
+
+    @property
+    def spread_ratio(self) -> float:
+        """Best minus worst, as a share of the median."""
+        return (self.best - self.worst) / self.median
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCeilings:
+    """Both roofs of this device as measured here, and the sweeps they come from.
+
+    Attributes:
+        dtype: Of the matrix products; bandwidth does not depend on it.
+        machine: Processor, cores used, memory.
+        last_cache_bytes: Size of the largest cache; None when it could not be read.
+        measured_at: UTC.
+    """
+
+    device: Device
+    dtype: str
+    machine: str
+    torch_version: str
+    threads: int
+    last_cache_bytes: int | None
+    measured_at: datetime
+    reads: tuple[SweepPoint, ...]
+    products: tuple[SweepPoint, ...]
+
+    @property
+    def best_read(self) -> SweepPoint:
+        """The read that gave the bandwidth roof."""
+        return max(self.reads, key=lambda point: point.best)
+
+    @property
+    def best_product(self) -> SweepPoint:
+        """The product that gave the compute roof."""
+        return max(self.products, key=lambda point: point.best)
+
+    @property
+    def ceilings(self) -> Ceilings:
+        """The best rate of each sweep: a roof is what the device reached once."""
+        method = (
+            f"best of {self.best_read.repeats} laps: {self.best_read.label} for bytes/s, "
+            f"{self.best_product.label} for FLOP/s; {self.machine}, {self.measured_at:%Y-%m-%d}"
+        )
+        return Ceilings(
+            flops_per_s=self.best_product.best,
+            bytes_per_s=self.best_read.best,
+            source=Source.MEASURED,
+            method=method,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datasheet:
+    """What a vendor states for one part: dense rates, without sparsity.
+
+    Attributes:
+        aliases: Exact names it is known by: NVML's first, then short ones.
+        peaks: Pairs of dtype and dense FLOP/s of matrix products with float32 accumulation.
+        memory_bytes: None where the part shares the machine's memory.
+        document: The vendor's document that states the figures.
+        read_at: Where they were read.
+        read_on: When.
+        is_confirmed: False when they could not be read again in any copy of the document.
+        note: What a reader must know of them.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    peaks: tuple[tuple[str, float], ...]
+    bytes_per_s: float
+    memory_bytes: int | None
+    document: str
+    read_at: str
+    read_on: date
+    is_confirmed: bool = True
+    note: str = ""
+
+
+class Bound(StrEnum):
+    """Which limit a step is under."""
+
+    MEMORY = "memory"
+    COMPUTE = "compute"
+    OVERHEAD = "overhead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePoint:
+    """One step, or one part of it, against the roofs.
+
+    Attributes:
+        flops: Counted.
+        bytes_moved: Counted.
+        lap_s: Measured.
+        lower_bound_s: Counted: the longer of computing and moving at the roofs' rates.
+        roof_ratio: Achieved as a share of the roof above this intensity: lower bound / lap.
+        bound: Which limit it is under.
+        alarm: Why a point above a roof cannot be right, in a sentence; empty otherwise.
+        mfu_ratio: FLOPs / (lap x datasheet peak); None without a datasheet.
+        mbu_ratio: Bytes / (lap x datasheet bandwidth); None without a datasheet.
+    """
+
+    part: Part
+    flops: int
+    bytes_moved: int
+    lap_s: float
+    lower_bound_s: float
+    roof_ratio: float
+    bound: Bound
+    alarm: str = ""
+    mfu_ratio: float | None = None
+    mbu_ratio: float | None = None
+
+    @property
+    def flops_per_byte(self) -> float:
+        """Arithmetic intensity."""
+        return self.flops / self.bytes_moved
+
+    @property
+    def flops_per_s(self) -> float:
+        """Achieved rate of computing."""
+        return self.flops / self.lap_s
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Achieved rate of moving."""
+        return self.bytes_moved / self.lap_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What is asked of a model: how many sequences, how long their prompts, how far along.
+
+    Attributes:
+        batch: Sequences that run together.
+        context_tokens: Tokens in the cache at the decode step looked at, its own included.
+    """
+
+    batch: int
+    prompt_tokens: int
+    context_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What a model would need at least on a device that is not here; all of it counted.
+
+    Attributes:
+        ttft_s: One step that feeds all prompts of the batch.
+        itl_s: One decode step of the batch at the given context.
+        sequence_tokens_per_s: Of one sequence, decode steps only.
+        batch_tokens_per_s: Of all sequences, decode steps only.
+        memory_needed_bytes: Weights and the K/V of every sequence at that context.
+        fits: Whether that is within the device's memory; None when that is not known.
+        prefill_bound: Memory or compute.
+        decode_bound: Memory or compute.
+        compute_bound_prompt_tokens: Shortest prompt whose prefill is compute-bound, if any is.
+        compute_bound_batch: Smallest batch whose decode is compute-bound, if any is.
+        kv_overtakes_batch: Smallest batch whose step reads more K/V than weights, if any does.
+    """
+
+    ceilings: Ceilings
+    prefill: StepCost
+    decode: StepCost
+    ttft_s: float
+    itl_s: float
+    sequence_tokens_per_s: float
+    batch_tokens_per_s: float
+    memory_needed_bytes: int
+    fits: bool | None
+    prefill_bound: Bound
+    decode_bound: Bound
+    compute_bound_prompt_tokens: int | None
+    compute_bound_batch: int | None
+    kv_overtakes_batch: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLap:
+    """Laps of one step that feeds so many tokens of one sequence to an empty cache.
+
+    Attributes:
+        repeats: Laps behind the three figures.
+    """
+
+    tokens: int
+    best_s: float
+    median_s: float
+    worst_s: float
+    repeats: int
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens fed a second in the best lap."""
+        return self.tokens / self.best_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSweep:
+    """How the lap of a step grows with the tokens fed in it, measured on the model held.
+
+    Attributes:
+        points: By growing number of tokens, the first of one token.
+        measured_at: UTC.
+    """
+
+    model_id: str
+    device: Device
+    measured_at: datetime
+    points: tuple[TokenLap, ...]
+
+    @property
+    def floor_s(self) -> float:
+        """The lap of a step of one token: all weights are read for it."""
+        return self.points[0].best_s
+
+    @property
+    def most_tokens_per_s(self) -> float:
+        """The highest rate reached at any number of tokens."""
+        return max(point.tokens_per_s for point in self.points)
+
+    @property
+    def turn_tokens(self) -> float:
+        """Tokens at which the floor meets the highest rate: below, more tokens cost no more time.
+
+        Source:
+            The same construction as the ridge of a roofline: where two straight lines meet.
+        """
+        return self.floor_s * self.most_tokens_per_s

@@ -1,0 +1,293 @@
+"""Runs side by side: what is compared with what, over repeats, and whether a difference means much.
+
+A subject is one prompt under one set of settings; its repeats are runs of the same. A figure is the
+median over the repeats; its spread is the largest less the smallest. No torch, no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from string import ascii_uppercase
+
+from inference.figures.latency import batch_tokens_per_s, latency_summary
+from inference.records.latency import LatencySummary
+from inference.records.options import ONE_BATCH, BatchPlan
+from inference.records.run import Request, RunTrace
+from inference.records.steps import Finish
+
+HEAD_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """One figure over the repeats; all None where no repeat has it.
+
+    Attributes:
+        count: Repeats that have the figure.
+    """
+
+    middle: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+    @property
+    def width(self) -> float | None:
+        """Largest less smallest; None for fewer than two repeats, which show no spread."""
+        if self.count < 2 or self.low is None or self.high is None:  # noqa: PLR2004  a pair
+            return None
+        return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One repeat: a request of a run."""
+
+    trace: RunTrace
+    request_id: str
+
+    @property
+    def request(self) -> Request:
+        """What was asked."""
+        return next(one for one in self.trace.requests if one.request_id == self.request_id)
+
+    @property
+    def text(self) -> str:
+        """What came out."""
+        found = (one.text for one in self.trace.outputs if one.request_id == self.request_id)
+        return next(found, "")
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The tokens that came out."""
+        found = (one.token_ids for one in self.trace.outputs if one.request_id == self.request_id)
+        return next(found, ())
+
+    @property
+    def finish(self) -> Finish | None:
+        """Why it ended; None when it was cut off."""
+        rows = (row for event in self.trace.events for row in event.rows)
+        own = (row.finish for row in rows if row.request_id == self.request_id and row.finish)
+        return next(own, None)
+
+    @property
+    def kv_bytes(self) -> int | None:
+        """K/V bytes of this request's tokens after its last step, counted from the shape.
+
+        The cache's own tensors hold the whole batch, so they are asked only where it is alone.
+        """
+        if len(self.trace.requests) == 1:
+            return self.trace.events[-1].cache.used_bytes if self.trace.events else None
+        per_token = self.trace.info.shape.kv_bytes_per_token
+        rows = (row for event in reversed(self.trace.events) for row in event.rows)
+        stored = next((r.context_tokens for r in rows if r.request_id == self.request_id), None)
+        return per_token * stored if per_token is not None and stored is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One prompt under one set of settings, and its repeats.
+
+    Attributes:
+        label: A letter, in the order of the comparison.
+        title: What sets it apart from the others.
+        settings: Pairs of a setting's name and its value, all of them.
+    """
+
+    label: str
+    title: str
+    settings: tuple[tuple[str, str], ...]
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectFigures:
+    """The figures of one subject; times in seconds.
+
+    Attributes:
+        batch_tokens_per_s: All rows together; None for a prompt that ran alone.
+        finish: Why the first repeat ended, as the record says it, or its run's state.
+        is_cold: True when first-call costs may be inside.
+        answers: How many different answers the repeats gave.
+    """
+
+    subject: Subject
+    prompt_tokens: int
+    output_tokens: int
+    ttft_s: Spread
+    itl_p50_s: Spread
+    itl_p95_s: Spread
+    tpot_s: Spread
+    tokens_per_s: Spread
+    batch_tokens_per_s: Spread
+    kv_bytes: int | None
+    finish: str
+    is_cold: bool
+    answers: int
+
+
+def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
+    """Return the subjects of some runs in the order in which they come; equal ones are repeats.
+
+    Rows of a batch that are copies of each other share every lap, so the first stands for all. With
+    a temperature above 0 each row draws with the seed plus its place, so one may end before another
+    and shares the laps up to there.
+    """
+    samples: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
+    for trace in traces:
+        for request in _subjects_in(trace):
+            sample = Sample(trace=trace, request_id=request.request_id)
+            samples.setdefault(_settings(sample), []).append(sample)
+    keys = list(samples)
+    return tuple(
+        Subject(
+            label=_letters(place),
+            title=_title(key, keys),
+            settings=key,
+            samples=tuple(samples[key]),
+        )
+        for place, key in enumerate(keys)
+    )
+
+
+def figures_of(subject: Subject) -> SubjectFigures:
+    """Return the figures of a subject over its repeats."""
+    first = subject.samples[0]
+    summaries = [latency_summary(one.trace, one.request_id) for one in subject.samples]
+    finish = first.finish
+    return SubjectFigures(
+        subject=subject,
+        prompt_tokens=len(first.request.prompt_ids),
+        output_tokens=len(first.token_ids),
+        ttft_s=spread_of(one.ttft_s for one in summaries),
+        itl_p50_s=spread_of(one.itl_p50_s for one in summaries),
+        itl_p95_s=spread_of(one.itl_p95_s for one in summaries),
+        tpot_s=spread_of(one.tpot_s for one in summaries),
+        tokens_per_s=spread_of(_rate(one) for one in summaries),
+        batch_tokens_per_s=spread_of(_batch_rate(one) for one in subject.samples),
+        kv_bytes=first.kv_bytes,
+        finish=finish.value if finish is not None else first.trace.state.value,
+        is_cold=any(one.is_cold for one in summaries),
+        answers=len({one.text for one in subject.samples}),
+    )
+
+
+def spread_of(values: Iterable[float | None]) -> Spread:
+    """Return the median and the ends of the values that are known."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return Spread(middle=None, low=None, high=None, count=0)
+    return Spread(middle=median(known), low=min(known), high=max(known), count=len(known))
+
+
+def difference(first: Spread, second: Spread) -> tuple[float, bool | None] | None:
+    """Return by what ratio the second differs from the first, and whether that means anything.
+
+    A difference no larger than the wider of the two spreads could be chance; it is told by False.
+    None stands where a spread is not known because there was one repeat only.
+    """
+    if first.middle is None or second.middle is None or first.middle == 0:
+        return None
+    ratio = second.middle / first.middle - 1
+    if first.width is None or second.width is None:
+        return ratio, None
+    return ratio, abs(second.middle - first.middle) > max(first.width, second.width)
+
+
+def fitted_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Return slope and intercept of the least squares line; None for fewer than two places.
+
+    Source:
+        Ordinary least squares with one regressor: slope = cov(x, y) / var(x).
+    """
+    if len({x for x, _ in points}) < 2:  # noqa: PLR2004  a line needs two places
+        return None
+    mean_x = sum(x for x, _ in points) / len(points)
+    mean_y = sum(y for _, y in points) / len(points)
+    variance = sum((x - mean_x) ** 2 for x, _ in points)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / variance
+    return slope, mean_y - slope * mean_x
+
+
+def _subjects_in(trace: RunTrace) -> tuple[Request, ...]:
+    """Return the requests of a run that are told apart; copies are where rows come and go."""
+    return _distinct(trace.requests) if trace.info.plan == ONE_BATCH else trace.requests
+
+
+def _distinct(requests: Iterable[Request]) -> tuple[Request, ...]:
+    """Return the first of each group of requests that are alike but for their ids."""
+    alike: dict[Request, Request] = {}
+    for one in requests:
+        alike.setdefault(replace(one, request_id=""), one)
+    return tuple(alike.values())
+
+
+def _batch_rate(sample: Sample) -> float | None:
+    return batch_tokens_per_s(sample.trace) if len(sample.trace.requests) > 1 else None
+
+
+def _rate(summary: LatencySummary) -> float | None:
+    return summary.sequence_tokens_per_s
+
+
+def _settings(sample: Sample) -> tuple[tuple[str, str], ...]:
+    """Return everything that must be equal for two requests to be repeats of each other."""
+    info, request, rows = sample.trace.info, sample.request, len(sample.trace.requests)
+    sampling = request.sampling
+    drawn = f"temperature {sampling.temperature:g}"
+    drawn += f", top-k {sampling.top_k}" if sampling.top_k else ""
+    drawn += f", top-p {sampling.top_p:g}" if sampling.top_p else ""
+    is_copied = len(_subjects_in(sample.trace)) == 1
+    place = " of its copies" if is_copied else f" as row {request.request_id}"
+    return (
+        ("prompt", request.prompt_text),
+        ("prompt ids", str(hash(request.prompt_ids))),
+        ("model", info.model_id),
+        ("dtype", info.device.dtype),
+        ("device", info.device.name),
+        ("attention", info.attention),
+        ("cache", info.cache.value),
+        ("decode", info.decode.value),
+        ("kernels", info.kernels),
+        ("prompt fed", f"{info.chunk_tokens} a step" if info.chunk_tokens else "at once"),
+        ("next token", "greedy" if sampling.is_greedy else drawn),
+        ("most new tokens", str(request.max_new_tokens)),
+        ("run", f"in a batch of {rows}{place}{_plan(info.plan)}" if rows > 1 else "alone"),
+    )
+
+
+def _plan(plan: BatchPlan) -> str:
+    slots = f", {plan.slots} at a time" if plan.slots is not None else ""
+    return "" if plan == ONE_BATCH else f", {plan.policy.value}{slots}"
+
+
+def _title(key: tuple[tuple[str, str], ...], keys: Sequence[tuple[tuple[str, str], ...]]) -> str:
+    """Return the settings in which this subject differs from others, the prompt for one alone."""
+    parts: list[str] = []
+    for place, (name, value) in enumerate(key):
+        is_shared = len({other[place] for other in keys}) == 1
+        if name == "prompt ids" or (is_shared and not (name == "prompt" and len(keys) == 1)):
+            continue
+        is_plain = name in {"prompt", "next token", "run", "kernels"}
+        shown = _brief(value) if name == "kernels" else value
+        parts.append(_head(shown if is_plain else f"{name} {shown}"))
+    return ", ".join(parts) or _head(key[0][1])
+
+
+def _brief(kernels: str) -> str:
+    """Return what was installed, or why nothing was, without where and how."""
+    return kernels.partition(": ")[2].partition(", ")[0] or kernels
+
+
+def _head(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= HEAD_CHARACTERS else f"{line[: HEAD_CHARACTERS - 1]}…"
+
+
+def _letters(place: int) -> str:
+    """Return A to Z, then AA, AB, and so on."""
+    letters = len(ascii_uppercase)
+    ahead = _letters(place // letters - 1) if place >= letters else ""
+    return ahead + ascii_uppercase[place % letters]

@@ -1,0 +1,169 @@
+"""Runs as tables: a row for each step of each request, and a row for each subject compared.
+
+CSV cells that a spreadsheet would take for a formula get an apostrophe in front; Parquet keeps the
+text as it is. Of one request, ``lap_s`` and ``wait_s`` add up to its end-to-end time. No torch.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inference.records.run import RunTrace
+from inference.records.steps import RowStep, StepEvent
+from inference.runs.comparisons import Spread, SubjectFigures
+
+Cell: TypeAlias = str | int | float | bool | None
+TableRow: TypeAlias = dict[str, Cell]
+
+SPREADS = ("ttft_s", "itl_p50_s", "itl_p95_s", "tpot_s", "tokens_per_s", "batch_tokens_per_s")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+_TEXT, _COUNT, _SECONDS, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+STEP_SCHEMA = pa.schema(
+    [
+        ("run_id", _TEXT),
+        ("request_id", _TEXT),
+        ("step", _COUNT),
+        ("phase", _TEXT),
+        ("query_tokens", _COUNT),
+        ("context_tokens", _COUNT),
+        ("token_id", _COUNT),
+        ("token_text", _TEXT),
+        ("logprob", _SECONDS),
+        ("finish", _TEXT),
+        ("started_s", _SECONDS),
+        ("lap_s", _SECONDS),
+        ("wait_s", _SECONDS),
+        ("observed", _FLAG),
+        ("cold", _FLAG),
+        ("kv_used_bytes", _COUNT),
+        ("kv_allocated_bytes", _COUNT),
+        ("model_id", _TEXT),
+        ("device", _TEXT),
+        ("dtype", _TEXT),
+    ]
+)
+
+
+def step_rows(traces: Iterable[RunTrace]) -> list[TableRow]:
+    """Return a row for each step of each request, run after run.
+
+    ``lap_s`` is the step's lap, shared by all its rows; ``wait_s`` are the laps before it that did
+    nothing for this request. Adding up laps over several requests counts a batch's laps repeatedly.
+    """
+    return [row for trace in traces for row in _run_rows(trace)]
+
+
+def steps_csv(traces: Iterable[RunTrace]) -> str:
+    """Return the steps of runs as CSV."""
+    return to_csv(step_rows(traces), STEP_SCHEMA.names)
+
+
+def steps_parquet(traces: Sequence[RunTrace]) -> bytes:
+    """Return the steps of runs as Parquet."""
+    table = pa.Table.from_pylist(step_rows(traces), schema=STEP_SCHEMA)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def figure_rows(figures: Iterable[SubjectFigures]) -> list[TableRow]:
+    """Return a row for each subject: medians over the repeats, and both ends of each spread."""
+    rows: list[TableRow] = []
+    for one in figures:
+        row: TableRow = {
+            "label": one.subject.label,
+            "title": one.subject.title,
+            **{name.replace(" ", "_"): value for name, value in one.subject.settings},
+            "repeats": len(one.subject.samples),
+            "prompt_tokens": one.prompt_tokens,
+            "output_tokens": one.output_tokens,
+        }
+        del row["prompt_ids"]
+        for name in SPREADS:
+            row |= _spread_cells(name, getattr(one, name))
+        row |= {"kv_bytes": one.kv_bytes, "finish": one.finish, "cold": one.is_cold}
+        rows.append(row)
+    return rows
+
+
+def figures_csv(figures: Iterable[SubjectFigures]) -> str:
+    """Return the subjects' figures as CSV."""
+    rows = figure_rows(figures)
+    return to_csv(rows, list(rows[0]) if rows else ["label"])
+
+
+def to_csv(rows: Iterable[TableRow], columns: Sequence[str]) -> str:
+    """Return rows as CSV with a header; what is not known is an empty cell."""
+    sheet = io.StringIO(newline="")
+    writer = csv.writer(sheet, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([_csv_cell(row.get(name)) for name in columns] for row in rows)
+    return sheet.getvalue()
+
+
+def safe_text(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula.
+
+    Source:
+        OWASP, "CSV Injection": cells that begin with one of these characters.
+    """
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def _csv_cell(cell: Cell) -> str | int | float:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return safe_text(cell) if isinstance(cell, str) else cell
+
+
+def _run_rows(trace: RunTrace) -> list[TableRow]:
+    texts = {piece.token_id: piece.raw.decode("utf-8", "replace") for piece in trace.pieces}
+    waits_s = {request.request_id: 0.0 for request in trace.requests}
+    rows: list[TableRow] = []
+    for event in trace.events:
+        fed = {row.request_id for row in event.rows}
+        for row in event.rows:
+            rows.append(_step_row(trace, event, row, texts))
+            rows[-1]["wait_s"] = waits_s[row.request_id]
+            waits_s[row.request_id] = 0.0
+        for request_id in waits_s.keys() - fed:
+            waits_s[request_id] += event.duration_s
+    return rows
+
+
+def _step_row(trace: RunTrace, event: StepEvent, row: RowStep, texts: dict[int, str]) -> TableRow:
+    info = trace.info
+    return {
+        "run_id": info.run_id,
+        "request_id": row.request_id,
+        "step": event.index,
+        "phase": event.phase.value,
+        "query_tokens": row.query_tokens,
+        "context_tokens": row.context_tokens,
+        "token_id": row.token_id,
+        "token_text": None if row.token_id is None else texts.get(row.token_id),
+        "logprob": row.logprob,
+        "finish": None if row.finish is None else row.finish.value,
+        "started_s": event.started_s,
+        "lap_s": event.duration_s,
+        "wait_s": 0.0,
+        "observed": event.observed,
+        "cold": event.cold,
+        "kv_used_bytes": event.cache.used_bytes,
+        "kv_allocated_bytes": event.cache.allocated_bytes,
+        "model_id": info.model_id,
+        "device": info.device.name,
+        "dtype": info.device.dtype,
+    }
+
+
+def _spread_cells(name: str, spread: Spread) -> TableRow:
+    return {name: spread.middle, f"{name}_low": spread.low, f"{name}_high": spread.high}

@@ -1,0 +1,255 @@
+"""Runs to files and back: JSON with the records' own field names, ``.gz`` where the name says so.
+
+A file holds one run, or a list of them. Reading trusts nothing: types are checked strictly, sizes
+are capped, and each complaint names the field. Bytes are written as hexadecimal. No torch.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, RootModel, ValidationError
+from pydantic.dataclasses import dataclass
+
+from inference.records.errors import InputError, RunFileError
+from inference.records.run import SCHEMA_VERSION, RunTrace
+from inference.records.steps import Phase, RowStep
+from inference.storage.atomic_write import replace_file
+
+MAX_FILE_BYTES = 256 * 1024 * 1024
+# Records are plain dataclasses without settings of their own, so these hold for all inside.
+STRICT = ConfigDict(
+    strict=True,
+    allow_inf_nan=False,
+    ser_json_inf_nan="constants",
+    ser_json_bytes="hex",
+    val_json_bytes="hex",
+)
+MAX_TOKENS = 2**31 - 1  # no context and no vocabulary comes near
+MAX_BYTES = 2**63 - 1
+GZIP_MAGIC = b"\x1f\x8b"
+NOT_OURS = "the file is no run of this program; open one that was saved here"
+
+
+@dataclass(config=STRICT)
+class _Head:
+    """What every run file has, whatever its schema."""
+
+    schema_version: int
+
+
+def to_json(traces: RunTrace | Sequence[RunTrace]) -> str:
+    """Return the run file of one run, or of several as a list.
+
+    Raises:
+        RunFileError: A run holds a number that is not finite.
+    """
+    runs = (traces,) if isinstance(traces, RunTrace) else tuple(traces)
+    plain: list[dict[str, Any]] = _runs_model()(runs).model_dump(mode="json")
+    files = [{"schema_version": SCHEMA_VERSION, **run} for run in plain]
+    try:
+        return json.dumps(
+            files[0] if len(files) == 1 else files,
+            allow_nan=False,
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+    except ValueError as error:
+        msg = f"the run cannot be saved: a number in it is not finite ({error}); run it again"
+        raise RunFileError(msg) from error
+
+
+def from_json(text: str | bytes) -> RunTrace:
+    """Return the one run of a run file.
+
+    Raises:
+        RunFileError: It cannot be read, or holds several runs.
+    """
+    runs = read_bytes(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+    if len(runs) != 1:
+        msg = f"the file holds {len(runs)} runs where one was expected; open them one by one"
+        raise RunFileError(msg)
+    return runs[0]
+
+
+def read(path: Path) -> tuple[RunTrace, ...]:
+    """Return the runs of a file.
+
+    Raises:
+        RunFileError: It is missing, damaged, not ours, newer than this program, or too large.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror or error}; check the path"
+        raise RunFileError(msg) from error
+    return read_bytes(content)
+
+
+def read_bytes(content: bytes) -> tuple[RunTrace, ...]:
+    """Return the runs of a file's content, compressed or not.
+
+    Raises:
+        RunFileError: It is damaged, not ours, newer than this program, or too large.
+    """
+    text = _unpacked(content) if content.startswith(GZIP_MAGIC) else content
+    if len(text) > MAX_FILE_BYTES:
+        msg = f"the run file is larger than {MAX_FILE_BYTES >> 20} MiB; save fewer runs in one"
+        raise RunFileError(msg)
+    text = text.removeprefix(b"\xef\xbb\xbf").strip()
+    listed = text if text.startswith(b"[") else b"[" + text + b"]"
+    _check_heads(listed)
+    try:
+        runs = _runs_model().model_validate_json(listed).root
+    except ValidationError as error:
+        msg = f"the run file is damaged: {_complaint(error)}; save the run again"
+        raise RunFileError(msg) from error
+    for place, run in enumerate(runs):
+        _check_consistent(run, place)
+    return runs
+
+
+def write(traces: RunTrace | Sequence[RunTrace], path: Path) -> None:
+    """Write a run file in one stroke: readers see the old file or the whole new one.
+
+    Raises:
+        InputError: There is no room, or the folder may not be written.
+    """
+    content = to_json(traces).encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # no date inside: equal runs make equal files
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        msg = f"{path} cannot be written: {error.strerror or error}; free some room or choose "
+        msg += "another folder"
+        raise InputError(msg) from error
+
+
+@cache
+def _runs_model() -> type[RootModel[tuple[RunTrace, ...]]]:
+    """Return the validator, built at first use: it takes a tenth of a second."""
+
+    class Runs(RootModel[tuple[RunTrace, ...]]):
+        model_config = STRICT
+
+    return Runs
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Return at most one byte more than the cap, so that a small bomb stays small."""
+    try:
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        text = unpacker.decompress(content, MAX_FILE_BYTES + 1)
+    except zlib.error as error:
+        msg = "the run file is damaged: its compression is broken; copy it again"
+        raise RunFileError(msg) from error
+    if not unpacker.eof and len(text) <= MAX_FILE_BYTES:
+        msg = "the run file is cut short: its compressed end is missing; copy it again"
+        raise RunFileError(msg)
+    return text
+
+
+def _check_heads(listed: bytes) -> None:
+    """Raise RunFileError unless every run is JSON of a schema this program reads."""
+
+    class Heads(RootModel[list[_Head]]):
+        model_config = STRICT
+
+    try:
+        heads = Heads.model_validate_json(listed).root
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        is_json = first["type"] != "json_invalid"
+        msg = NOT_OURS if is_json else f"the run file is damaged or cut short: {first['msg']}; "
+        msg += "" if is_json else "copy it again"
+        raise RunFileError(msg) from error
+    if not heads:
+        raise RunFileError(NOT_OURS)
+    for head in heads:
+        if head.schema_version > SCHEMA_VERSION:
+            msg = f"the run file has schema {head.schema_version} and this program reads up to "
+            msg += f"{SCHEMA_VERSION}; update the program"
+            raise RunFileError(msg)
+        if head.schema_version < 1:
+            msg = f"the run file has schema {head.schema_version}, which never was; save it again"
+            raise RunFileError(msg)
+
+
+def _complaint(error: ValidationError) -> str:
+    """Return the first thing wrong, as `events[0].duration_s: what is wrong`."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"][1:]
+    )
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{place.removeprefix('.')}: {message[:1].lower()}{message[1:]}"
+
+
+def _check_consistent(run: RunTrace, place: int) -> None:
+    """Raise RunFileError where parts of a run contradict each other."""
+    for check in (_request_problem, _event_problem, _growth_problem):
+        problem = check(run)
+        if problem is not None:
+            msg = f"the run file is damaged: run {place + 1}, {problem}; save the run again"
+            raise RunFileError(msg)
+
+
+def _request_problem(run: RunTrace) -> str | None:
+    ids = [request.request_id for request in run.requests]
+    if not ids:
+        return "requests: none"
+    if len(set(ids)) != len(ids):
+        return "requests: two have the same request_id"
+    known = set(ids)
+    if any(output.request_id not in known for output in run.outputs):
+        return "outputs: a request_id that is not among the requests"
+    if any(token < 0 for request in run.requests for token in request.prompt_ids):
+        return "requests: prompt_ids holds a negative id"
+    return None
+
+
+def _event_problem(run: RunTrace) -> str | None:
+    known = {request.request_id for request in run.requests}
+    for place, event in enumerate(run.events):
+        if event.index != place:
+            return f"events[{place}].index: {event.index} where {place} was expected"
+        if not event.rows:
+            return f"events[{place}].rows: none"
+        if any(row.request_id not in known for row in event.rows):
+            return f"events[{place}].rows: a request_id that is not among the requests"
+        if any(_is_absurd(row) for row in event.rows):
+            return f"events[{place}].rows: a token id or a context beyond all reason"
+        if event.cache.allocated_bytes > MAX_BYTES:
+            return f"events[{place}].cache.allocated_bytes: more than any machine has"
+    return None
+
+
+def _growth_problem(run: RunTrace) -> str | None:
+    """Return where a sequence's steps do not follow from one another."""
+    stored = {request.request_id: 0 for request in run.requests}
+    selected: dict[str, list[int]] = {request_id: [] for request_id in stored}
+    for place, event in enumerate(run.events):
+        for row in event.rows:
+            if stored[row.request_id] == 0 and event.phase is not Phase.PREFILL:
+                return f"events[{place}]: a decode step before any prefill of {row.request_id}"
+            stored[row.request_id] += row.query_tokens
+            if row.context_tokens != stored[row.request_id]:
+                return f"events[{place}].rows: context_tokens does not follow from what was fed"
+            if row.token_id is not None:
+                selected[row.request_id].append(row.token_id)
+    for output in run.outputs:
+        if list(output.token_ids) != selected[output.request_id]:
+            return f"outputs: the tokens of {output.request_id} are not those its steps selected"
+    return None
+
+
+def _is_absurd(row: RowStep) -> bool:
+    return row.context_tokens > MAX_TOKENS or not 0 <= (row.token_id or 0) <= MAX_TOKENS

@@ -1,0 +1,106 @@
+"""The sweep over batches and contexts, on a tiny model and a scripted clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from inference.calibration.batch_sweep import WARM_LAPS, check_sweep, sweep_batches
+from inference.counting.costs import kv_stored_bytes
+from inference.models.loading import LoadedModel
+from inference.models.shapes import model_shape
+from inference.records.errors import InputError
+from inference.records.model import TokenizerFiles
+from tests.builders import TINY_DEVICE
+from tests.doubles import ScriptedClock
+from tests.families import tiny_model
+
+
+def loaded(family: str = "llama") -> LoadedModel:
+    model = tiny_model(family)
+    return LoadedModel(
+        model=model,
+        model_id=family,
+        shape=model_shape(model),
+        device=replace(TINY_DEVICE, dtype="float64"),
+        attention="sdpa",
+        eos_ids=frozenset(),
+        context_limit=128,
+        tokenizer_files=TokenizerFiles(tokenizer_json=""),
+    )
+
+
+def clock() -> ScriptedClock:
+    """Return a clock whose warm laps are long and whose timed laps are 1, 2 and 4 seconds."""
+    return ScriptedClock(
+        [100.0] * WARM_LAPS + [1.0, 4.0, 2.0] + ([9.0] * WARM_LAPS + [1.0] * 3) * 9
+    )
+
+
+def test_every_pair_is_measured_and_the_first_laps_do_not_count() -> None:
+    *_, sweep = sweep_batches(loaded(), clock(), check_sweep([2, 1], [20, 10]))
+
+    assert [(lap.batch, lap.context_tokens) for lap in sweep.points] == [
+        (1, 10), (2, 10), (1, 20), (2, 20),
+    ]  # fmt: skip
+    first = sweep.points[0]
+    assert (first.best_s, first.median_s, first.worst_s) == (1.0, 2.0, 4.0)
+    assert (first.sequence_tokens_per_s, sweep.points[1].batch_tokens_per_s) == (0.5, 2.0)
+    assert sweep.is_whole
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral", "gpt2"])
+def test_the_cache_holds_the_bytes_of_the_formula(family: str) -> None:
+    model = loaded(family)
+
+    *_, sweep = sweep_batches(model, clock(), check_sweep([3], [20]))
+
+    expected = 3 * kv_stored_bytes(model.shape, 20)
+    if family == "mistral":  # a layer keeps one token less than its window between two steps
+        expected = expected * 5 // 6
+    assert sweep.points[0].used_bytes == expected
+
+
+def test_a_stop_keeps_what_was_measured() -> None:
+    answers = iter([False, False, True])
+
+    *_, sweep = sweep_batches(
+        loaded(), clock(), check_sweep([1, 2, 4], [10]), should_stop=lambda: next(answers)
+    )
+
+    assert [lap.batch for lap in sweep.points] == [1, 2]
+    assert not sweep.is_whole
+
+
+def test_a_point_without_room_is_left_out_with_its_reason_and_the_rest_goes_on() -> None:
+    model = loaded()
+    room = 2 * kv_stored_bytes(model.shape, 10)
+
+    def free(_place: torch.device) -> int:
+        return room
+
+    *_, sweep = sweep_batches(model, clock(), check_sweep([1, 4], [10, 200]), free_bytes=free)
+
+    assert [(lap.batch, lap.context_tokens) for lap in sweep.points] == [(1, 10)]
+    assert "4 rows of 10 tokens need" in sweep.left_out[0].reason
+    assert "takes 128 tokens, not 200" in sweep.left_out[1].reason
+
+
+@pytest.mark.parametrize(
+    ("batches", "contexts", "sentence"),
+    [([], [64], "nothing is chosen"),
+     ([0], [64], "0 rows; give 1"), ([64], [64], "64 rows; give 1"),
+     ([1], [3], "too short")],
+)  # fmt: skip
+def test_what_cannot_be_swept_is_refused(
+    batches: list[int], contexts: list[int], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        check_sweep(batches, contexts)
+
+
+def test_a_recurrent_model_is_refused() -> None:
+    with pytest.raises(InputError, match="recurrent layers"):
+        list(sweep_batches(loaded("mamba"), clock(), check_sweep([1], [10])))

@@ -1,0 +1,159 @@
+"""Tests of inference/ceilings.py and inference/ceilings_store.py on scripted clocks."""
+
+from __future__ import annotations
+
+import json
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+import torch
+
+from inference.calibration.ceilings import (
+    REPEATS,
+    WARM_LAPS,
+    SweepPlan,
+    last_cache_bytes,
+    measure_ceilings,
+    read_sizes,
+)
+from inference.calibration.ceilings_store import (
+    CACHE_VARIABLE,
+    ceilings_for,
+    ceilings_json,
+    save_ceilings,
+    saved_ceilings,
+)
+from inference.engine.clock import StepClock
+from inference.records.costs import Source
+from inference.records.errors import OutOfMemoryError
+from inference.records.rooflines import MeasuredCeilings
+from tests.doubles import ScriptedClock
+
+CPU = torch.device("cpu")
+MIB = 1 << 20
+LAP_S = 0.5
+KERNELS = 3
+
+
+def measured(clock: StepClock | None = None, orders: tuple[int, ...] = (8, 16)) -> MeasuredCeilings:
+    """Return roofs measured on a scripted clock, every lap half a second unless told otherwise."""
+    plan = SweepPlan(
+        read_bytes=(MIB, 2 * MIB), orders=orders, clock=clock or ScriptedClock(repeat(LAP_S))
+    )
+    result = measure_ceilings(CPU, torch.float32, plan=plan)
+    assert result is not None
+    return result
+
+
+def test_roofs_are_the_best_laps_of_their_sweeps() -> None:
+    result = measured()
+
+    assert result.ceilings.bytes_per_s == 2 * MIB / LAP_S
+    assert result.ceilings.flops_per_s == 2 * 16**3 / LAP_S
+    assert result.ceilings.source is Source.MEASURED
+    assert result.best_read.spread_ratio == 0
+    assert (len(result.reads), len(result.products)) == (2 * KERNELS, 2)
+
+
+def test_warm_laps_are_left_out_and_the_spread_is_kept() -> None:
+    laps = [9.0] * WARM_LAPS + [1.0, 2.0, 4.0] + [2.0] * (REPEATS - 3)
+    clock = ScriptedClock([*laps, *repeat(1e6, 1000)])
+
+    first = measured(clock).reads[0]
+
+    assert (first.best, first.median, first.worst) == (MIB, MIB / 2, MIB / 4)
+    assert first.spread_ratio == 1.5
+    assert first.repeats == REPEATS
+
+
+def test_a_lap_too_short_for_the_clock_repeats_its_kernel() -> None:
+    result = measured(ScriptedClock(repeat(0.001)))
+
+    calls = 5**WARM_LAPS  # each warm lap of 1 ms asks for five times the calls, to reach 5 ms
+    assert result.best_read.best == pytest.approx(2 * MIB * calls / 0.001)
+
+
+def test_orders_stop_growing_when_a_product_takes_too_long() -> None:
+    assert len(measured(ScriptedClock(repeat(100.0)), orders=(8, 16, 32)).products) == 1
+
+
+def test_being_asked_to_stop_gives_nothing() -> None:
+    plan = SweepPlan(read_bytes=(MIB,), orders=(8,), clock=ScriptedClock(repeat(LAP_S)))
+
+    assert measure_ceilings(CPU, torch.float32, should_stop=lambda: True, plan=plan) is None
+
+
+def test_progress_rises_to_one() -> None:
+    ratios: list[float] = []
+    plan = SweepPlan(read_bytes=(MIB,), orders=(8, 16), clock=ScriptedClock(repeat(LAP_S)))
+
+    measure_ceilings(CPU, torch.float32, lambda ratio, _text: ratios.append(ratio), plan=plan)
+
+    assert ratios == sorted(ratios)
+    assert (ratios[0], ratios[-1]) == (0.0, 1.0)
+
+
+def test_reads_go_well_beyond_the_last_cache() -> None:
+    assert read_sizes(300 * MIB, 100_000 * MIB) == (1200 * MIB, 2400 * MIB, 4800 * MIB)
+
+
+def test_reads_stay_within_a_quarter_of_the_free_memory() -> None:
+    assert read_sizes(300 * MIB, 12_000 * MIB) == (1200 * MIB, 2400 * MIB, 3000 * MIB)
+
+
+def test_a_small_cache_is_no_reason_for_a_small_read() -> None:
+    assert min(read_sizes(MIB, 100_000 * MIB)) == 128 * MIB
+
+
+def test_too_little_memory_is_said_in_a_sentence() -> None:
+    with pytest.raises(OutOfMemoryError, match="100 MiB of memory are free"):
+        read_sizes(MIB, 100 * MIB)
+
+
+def test_the_last_cache_is_known_or_none() -> None:
+    size = last_cache_bytes(CPU)
+
+    assert size is None or size >= 64 << 10
+
+
+def test_kept_roofs_are_found_again_equal(tmp_path: Path) -> None:
+    result = measured()
+
+    assert save_ceilings(result, CPU, torch.float32, tmp_path)
+
+    assert saved_ceilings(CPU, torch.float32, tmp_path) == result
+    assert saved_ceilings(CPU, torch.bfloat16, tmp_path) is None
+
+
+def test_a_damaged_file_counts_as_none(tmp_path: Path) -> None:
+    save_ceilings(measured(), CPU, torch.float32, tmp_path)
+    next(tmp_path.glob("*.json")).write_text("{", encoding="utf-8")
+
+    assert saved_ceilings(CPU, torch.float32, tmp_path) is None
+
+
+def test_kept_roofs_are_used_without_measuring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    result = measured()
+    save_ceilings(result, CPU, torch.float32)
+
+    assert ceilings_for(CPU, torch.float32, should_stop=lambda: True) == result
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("", encoding="utf-8")
+
+    assert not save_ceilings(measured(), CPU, torch.float32, blocked / "folder")
+
+
+def test_the_json_gives_both_roofs_with_their_spread_and_where_they_were_measured() -> None:
+    fields = json.loads(ceilings_json(measured()))
+
+    assert fields["source"] == "measured"
+    assert fields["ridge_flops_per_byte"] == fields["flops_per_s"] / fields["bytes_per_s"]
+    assert {"flops_spread_ratio", "bytes_spread_ratio", "machine", "measured_at"} <= fields.keys()
+    assert [point["size"] for point in fields["products"]] == [8, 16]

@@ -1,0 +1,224 @@
+"""`python -m inference run` on a tiny model: files, exit codes and one-line complaints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inference.__main__ import main
+from inference.records.options import CacheKind
+from inference.records.steps import Phase
+from inference.runs.run_file import read
+
+
+def run(*arguments: str) -> int:
+    return main(["run", *arguments])
+
+
+@pytest.fixture
+def common(tiny_model_folder: Path) -> tuple[str, ...]:
+    return ("--model", str(tiny_model_folder), "--dtype", "float64", "--max-new-tokens", "5")
+
+
+def complaint(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return what was said on standard error, which must be one line."""
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1, said.err
+    assert "Traceback" not in said.err
+    return said.err
+
+
+def test_a_run_writes_a_run_file_that_reads_back(common: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+
+    code = run(*common, "--prompt", "the cache", "--out", str(out))
+
+    [trace] = read(out)
+    assert code == 0
+    assert trace.requests[0].prompt_text == "the cache"
+    assert len(trace.outputs[0].token_ids) == len(trace.events)
+    assert [event.index for event in trace.events] == list(range(len(trace.events)))
+
+
+def test_stdout_holds_the_json_and_nothing_else(
+    common: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(*common, "--prompt", "the cache", "--out", "-")
+
+    said: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert said["schema_version"] == 1
+    assert said["outputs"][0]["token_ids"] == [
+        event["rows"][0]["token_id"] for event in said["events"]
+    ]
+
+
+def test_several_prompts_make_a_list_and_with_batch_one_run(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    prompts = ("--prompt", "the cache", "--prompt", "decode reads the weights again")
+    one_by_one, together = tmp_path / "list.json", tmp_path / "batch.json"
+
+    run(*common, *prompts, "--out", str(one_by_one))
+    run(*common, *prompts, "--batch", "--out", str(together))
+
+    alone, [batch] = read(one_by_one), read(together)
+    assert len(json.loads(one_by_one.read_text(encoding="utf-8"))) == 2
+    assert [trace.outputs[0].token_ids for trace in alone] == [
+        output.token_ids for output in batch.outputs
+    ]
+
+
+def test_the_same_seed_draws_the_same_tokens_and_another_seed_others(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    drawn: list[tuple[int, ...]] = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        out = tmp_path / f"{name}.json"
+        options = ("--temperature", "1.5", "--top-k", "200", "--top-p", "0.99", "--seed", seed)
+        run(*common, *options, "--prompt", "the", "--raw", "--out", str(out))
+        drawn.append(read(out)[0].outputs[0].token_ids)
+
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_the_attention_asked_for_is_in_the_run_file(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    traces = {}
+    for kind in ("sdpa", "eager"):
+        out = tmp_path / f"{kind}.json"
+        assert run(*common, "--attention", kind, "--prompt", "the", "--out", str(out)) == 0
+        [traces[kind]] = read(out)
+
+    assert {kind: trace.info.attention for kind, trace in traces.items()} == {
+        "sdpa": "sdpa",
+        "eager": "eager",
+    }
+    assert traces["sdpa"].outputs == traces["eager"].outputs
+
+
+def test_raw_leaves_the_chat_template_out(common: tuple[str, ...], tmp_path: Path) -> None:
+    raw, templated = tmp_path / "raw.json", tmp_path / "templated.json"
+
+    run(*common, "--prompt", "the cache", "--raw", "--out", str(raw))
+    run(*common, "--prompt", "the cache", "--out", str(templated))
+
+    assert len(read(raw)[0].requests[0].prompt_ids) < len(read(templated)[0].requests[0].prompt_ids)
+
+
+def test_prompts_come_from_a_file_one_a_line(common: tuple[str, ...], tmp_path: Path) -> None:
+    prompts, out = tmp_path / "prompts.txt", tmp_path / "out.json"
+    prompts.write_text("the cache\n\ndecode 日本語\n", encoding="utf-8")
+
+    code = run(*common, "--prompts", str(prompts), "--out", str(out))
+
+    assert code == 0
+    assert [trace.requests[0].prompt_text for trace in read(out)] == ["the cache", "decode 日本語"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"\xff\xfe\x00bad", "not UTF-8"), (b"\n \n", "holds no prompt")],
+    ids=["not UTF-8", "blank"],
+)
+def test_a_prompt_file_that_cannot_be_used_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, said: str
+) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_bytes(content)
+
+    code = run("--prompts", str(prompts), "--out", str(tmp_path / "out.json"))
+
+    assert code == 2
+    assert said in complaint(capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--prompt", ""), "the prompt is empty"),
+        (("--prompt", "x", "--max-new-tokens", "0"), "max new tokens is 0"),
+        (("--prompt", "x", "--temperature", "-1"), "temperature is -1"),
+        (("--prompt", "x", "--top-p", "2"), "top-p is 2"),
+        (("--prompt", "x", "--top-k", "0"), "top-k is 0"),
+        (("--prompts", "missing.txt"), "missing.txt cannot be read"),
+        (("--prompt", "x", "--dtype", "float3"), "float3"),
+        (("--prompt", "x", "--device", "abacus"), "abacus"),
+        (("--prompt", "x", "--model", "/no/such/folder"), "/no/such/folder"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    code = run(*arguments, "--out", str(tmp_path / "out.json"))
+
+    assert code == 2
+    assert said in complaint(capsys).splitlines()[-1]
+    assert not (tmp_path / "out.json").exists()
+
+
+def test_a_destination_that_cannot_be_written_is_said_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run("--prompt", "x", "--out", str(tmp_path / "missing" / "out.json"))
+
+    assert code == 2
+    assert "does not exist" in complaint(capsys)
+
+
+def test_a_prompt_longer_than_the_context_is_one_line(
+    common: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(*common, "--prompt", "word " * 500, "--out", str(tmp_path / "out.json"))
+
+    assert code == 2
+    assert "the model takes 128" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_chunks_and_caches_choose_the_tokens_of_a_plain_run(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    plain, other = tmp_path / "plain.json", tmp_path / "other.json"
+    prompt = ("--prompt", "decode reads the weights again and again")
+
+    run(*common, *prompt, "--out", str(plain))
+    run(*common, *prompt, "--chunk", "4", "--cache", "static", "--out", str(other))
+
+    [whole], [chunked] = read(plain), read(other)
+    prompt_tokens = len(whole.requests[0].prompt_ids)
+    prefills = [event for event in chunked.events if event.phase is Phase.PREFILL]
+    assert chunked.outputs[0].token_ids == whole.outputs[0].token_ids
+    assert [event.query_tokens for event in prefills[:-1]] == [4] * (len(prefills) - 1)
+    assert sum(event.query_tokens for event in prefills) == prompt_tokens
+    assert chunked.info.chunk_tokens == 4
+    assert chunked.info.cache is CacheKind.STATIC
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--chunk", "0"), "a prefill chunk of 0 tokens"),
+        (("--chunk", "4096"), "a prefill chunk of 4,096 tokens is longer than the prompt"),
+        (("--cache", "paged"), "invalid choice"),
+    ],
+    ids=["chunk of 0", "chunk longer than the prompt", "unknown cache"],
+)
+def test_a_chunk_or_cache_that_cannot_be_is_bad_input(
+    common: tuple[str, ...], capsys: pytest.CaptureFixture[str], option: tuple[str, ...], said: str
+) -> None:
+    try:
+        code = run(*common, *option, "--prompt", "a", "--out", "-")
+    except SystemExit as ended:
+        code = int(str(ended.code))
+
+    assert code == 2
+    assert said in capsys.readouterr().err

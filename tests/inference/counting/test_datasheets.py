@@ -1,0 +1,121 @@
+"""Tests of inference/datasheets.py: exact names, dense rates, two given rates."""
+
+from __future__ import annotations
+
+import pytest
+
+from inference.counting.datasheets import (
+    datasheet_ceilings,
+    device_ceilings,
+    device_memory_bytes,
+    find_datasheet,
+)
+from inference.counting.gpu_specs import PARTS
+from inference.records.costs import Source
+from inference.records.errors import InputError
+from inference.records.rooflines import roof_tag
+
+
+def test_no_name_stands_for_two_parts() -> None:
+    owners = [
+        (part.name, {"".join(filter(str.isalnum, alias.lower())) for alias in part.aliases})
+        for part in PARTS
+    ]
+
+    clashes = [
+        (one, other)
+        for place, (one, names) in enumerate(owners)
+        for other, others in owners[place + 1 :]
+        if names & others
+    ]
+
+    assert clashes == []
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_every_part_says_where_its_figures_come_from(part: object) -> None:
+    assert part.document
+    assert part.read_at
+    assert part.read_on.year >= 2026
+    assert part.bytes_per_s > 0
+    assert all(rate > 0 for _, rate in part.peaks)
+    assert part.is_confirmed or part.note
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_a_part_is_found_by_each_of_its_names(part: object) -> None:
+    assert {find_datasheet(alias) for alias in (part.name, *part.aliases)} == {part}
+
+
+@pytest.mark.parametrize(
+    ("name", "bytes_per_s"),
+    [
+        ("NVIDIA A100-SXM4-40GB", 1.555e12),
+        ("NVIDIA A100-SXM4-80GB", 2.039e12),
+        ("NVIDIA A100 80GB PCIe", 1.935e12),
+        ("nvidia h100 80gb hbm3", 3.35e12),
+        ("NVIDIA H100 PCIe", 2.0e12),
+    ],
+)
+def test_cards_with_like_names_keep_their_own_bandwidth(name: str, bytes_per_s: float) -> None:
+    sheet = find_datasheet(name)
+
+    assert sheet is not None
+    assert sheet.bytes_per_s == bytes_per_s
+
+
+@pytest.mark.parametrize("name", ["NVIDIA A10", "L40", "NVIDIA H100 NVL", "T400", ""])
+def test_a_name_that_only_resembles_one_is_not_found(name: str) -> None:
+    assert find_datasheet(name) is None
+
+
+def test_a_sheets_rates_are_tagged_and_dated() -> None:
+    ceilings = device_ceilings("H100", "bfloat16")
+
+    assert ceilings.source is Source.DATASHEET
+    assert ceilings.flops_per_s == 989.4e12
+    assert "H100" in ceilings.method
+    assert "read 2026-11-29" in ceilings.method
+
+
+def test_an_unconfirmed_sheet_says_so_wherever_it_is_used() -> None:
+    assert "not confirmed" in device_ceilings("A10G", "bfloat16").method
+
+
+def test_two_rates_stand_for_any_device() -> None:
+    ceilings = device_ceilings("989e12:3.35e12", "bfloat16")
+
+    assert (ceilings.flops_per_s, ceilings.bytes_per_s) == (989e12, 3.35e12)
+    assert "user" in ceilings.method
+    assert roof_tag(ceilings) == "entered"
+    assert roof_tag(device_ceilings("H100", "bfloat16")) == "datasheet"
+    assert device_memory_bytes("989e12:3.35e12") is None
+    assert device_memory_bytes("H100") == 80 << 30
+
+
+@pytest.mark.parametrize("text", ["1e12:", "a:b", "1:0", "-1:2", "nan:1", "inf:1", "1:2:3"])
+def test_rates_that_are_none_are_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(InputError, match=r"989e12:3\.35e12"):
+        device_ceilings(text, "bfloat16")
+
+
+def test_a_dtype_without_a_rate_is_refused_with_those_that_have_one() -> None:
+    with pytest.raises(InputError, match=r"T4 states no bfloat16 .*float16"):
+        device_ceilings("T4", "bfloat16")
+    with pytest.raises(InputError, match="none at all"):
+        device_ceilings("M4 Max", "float16")
+
+
+def test_an_unknown_device_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"'Voodoo 2'.*RTX 4090"):
+        device_ceilings("Voodoo 2", "float32")
+
+
+def test_a_ridge_can_be_read_off_every_rate_that_a_sheet_states() -> None:
+    ridges = [
+        datasheet_ceilings(part, dtype).ridge_flops_per_byte
+        for part in PARTS
+        for dtype, _ in part.peaks
+    ]
+
+    assert all(1 < ridge < 1000 for ridge in ridges)

@@ -1,0 +1,219 @@
+"""Energy, launches, rates and disturbances of runs built by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from inference.figures.device import achieved, energy_by_phase, host_lead, notes_of
+from inference.records.costs import Ceilings, Source
+from inference.records.model import MatrixRole, WeightMatrix
+from inference.records.options import DecodeMode
+from inference.records.run import RunTrace
+from inference.records.steps import Phase, StepEvent
+from inference.records.telemetry import TelemetrySample
+from tests.builders import TINY_SHAPE, run_info, step
+
+PROMPT_TOKENS = 8
+
+
+def steps(*, prefill_s: float, decode_s: float, count: int) -> tuple[StepEvent, ...]:
+    """Return a prefill and so many decode steps behind each other, without gaps."""
+    first = replace(step(0, PROMPT_TOKENS, 1), started_s=0.0, duration_s=prefill_s)
+    rest = [
+        replace(
+            step(index, PROMPT_TOKENS, 1),
+            started_s=prefill_s + (index - 1) * decode_s,
+            duration_s=decode_s,
+        )
+        for index in range(1, count + 1)
+    ]
+    return (first, *rest)
+
+
+def trace_with(events: Sequence[StepEvent], samples: Sequence[TelemetrySample] = ()) -> RunTrace:
+    return RunTrace(
+        info=run_info(),
+        requests=(),
+        events=tuple(events),
+        telemetry=tuple(samples),
+        outputs=(),
+    )
+
+
+def counter(seconds: float, *, prefill_s: float, interval_s: float = 0.1) -> list[TelemetrySample]:
+    """Return samples of a GPU that takes 200 W in prefill and 50 W afterwards, from the start."""
+    samples: list[TelemetrySample] = []
+    for number in range(round(seconds / interval_s) + 1):
+        at_s = number * interval_s
+        energy_j = 200 * min(at_s, prefill_s) + 50 * max(0.0, at_s - prefill_s)
+        samples.append(TelemetrySample(at_s=at_s, energy_j=1000 + energy_j))
+    return samples
+
+
+def test_energy_of_a_token_is_the_counters_difference_over_the_phases_tokens() -> None:
+    events = steps(prefill_s=2.0, decode_s=0.05, count=100)
+
+    prefill, decode = energy_by_phase(trace_with(events, counter(7.0, prefill_s=2.0)))
+
+    assert (prefill.phase, decode.phase) == (Phase.PREFILL, Phase.DECODE)
+    assert prefill.energy_j == pytest.approx(400)
+    assert prefill.joules_per_token == pytest.approx(50)
+    assert decode.energy_j == pytest.approx(250)
+    assert decode.joules_per_token == pytest.approx(2.5)
+
+
+def test_the_counters_own_interval_bounds_what_is_known() -> None:
+    events = steps(prefill_s=2.0, decode_s=0.05, count=100)
+
+    prefill, decode = energy_by_phase(trace_with(events, counter(7.0, prefill_s=2.0)))
+
+    assert prefill.interval_s == pytest.approx(0.1)
+    assert prefill.uncertain_ratio == pytest.approx(0.1)
+    assert decode.uncertain_ratio == pytest.approx(0.04)
+
+
+def test_a_phase_shorter_than_the_counter_can_tell_has_no_energy_and_a_reason() -> None:
+    events = steps(prefill_s=0.2, decode_s=0.05, count=100)
+
+    prefill, decode = energy_by_phase(trace_with(events, counter(5.2, prefill_s=0.2)))
+
+    assert prefill.energy_j is None
+    assert prefill.joules_per_token is None
+    assert prefill.reason == "it took 0.2 s; the counter moves every 0.1 s, so 1 s are needed"
+    assert decode.energy_j is not None
+
+
+def test_a_counter_that_moves_seldom_counts_by_its_moves_and_not_by_the_samples() -> None:
+    events = steps(prefill_s=2.0, decode_s=0.05, count=100)
+    coarse = [
+        replace(one, energy_j=1000 + 50.0 * int(one.at_s)) for one in counter(7.0, prefill_s=2.0)
+    ]
+
+    prefill, _ = energy_by_phase(trace_with(events, coarse))
+
+    assert prefill.interval_s == pytest.approx(1.0)
+    assert prefill.energy_j is None
+
+
+def test_steps_far_apart_are_spans_of_their_own() -> None:
+    events = tuple(
+        replace(event, started_s=event.index * 2.0, duration_s=0.1)
+        for event in steps(prefill_s=0.1, decode_s=0.1, count=4)
+    )
+
+    _, decode = energy_by_phase(trace_with(events, counter(9.0, prefill_s=0.1)))
+
+    assert decode.seconds == pytest.approx(0.4)
+    assert decode.energy_j is None
+
+
+def test_without_a_counter_no_energy_is_made_up() -> None:
+    both = energy_by_phase(trace_with(steps(prefill_s=2.0, decode_s=0.05, count=10)))
+
+    assert [one.energy_j for one in both] == [None, None]
+    assert {one.reason for one in both} == {
+        "the GPU's energy counter was not read, or did not move"
+    }
+
+
+@pytest.mark.parametrize(
+    ("host_s", "is_behind"), [(0.0005, False), (0.0095, True)], ids=["ahead", "behind"]
+)
+def test_a_host_that_needs_the_whole_lap_is_behind(host_s: float, is_behind: bool) -> None:
+    events = [
+        replace(event, host_s=host_s) for event in steps(prefill_s=1.0, decode_s=0.01, count=5)
+    ]
+
+    lead = host_lead(events)
+
+    assert lead is not None
+    assert (lead.steps, lead.host_s, lead.lap_s) == (5, host_s, 0.01)
+    assert lead.is_behind is is_behind
+
+
+def test_laps_on_a_cpu_tell_nothing_of_the_host() -> None:
+    assert host_lead(steps(prefill_s=1.0, decode_s=0.01, count=5)) is None
+
+
+def with_matrices(trace: RunTrace) -> RunTrace:
+    """Return the trace of a model with one matrix of 1,024 bytes."""
+    matrix = WeightMatrix(
+        name="w", in_features=16, out_features=16, copies=1, bytes=1024, role=MatrixRole.LINEAR
+    )
+    shape = replace(TINY_SHAPE, matrices=(matrix,), weight_bytes=1024)
+    roofs = Ceilings(flops_per_s=1e6, bytes_per_s=1e6, source=Source.MEASURED, method="")
+    return replace(trace, info=replace(trace.info, shape=shape, ceilings=roofs))
+
+
+def test_achieved_rates_stand_beside_the_busy_times_of_the_same_steps() -> None:
+    events = steps(prefill_s=1.0, decode_s=0.01, count=100)
+    samples = [
+        TelemetrySample(at_s=0.5, gpu_busy_ratio=0.1),
+        TelemetrySample(at_s=1.5, gpu_busy_ratio=0.9, memory_controller_busy_ratio=0.5),
+    ]
+
+    found = achieved(with_matrices(trace_with(events, samples)))
+
+    assert found is not None
+    assert found.bytes_per_s > 1024 / 0.01
+    assert found.bytes_ratio == pytest.approx(found.bytes_per_s / 1e6)
+    assert (found.busy_ratio, found.controller_ratio) == (0.9, 0.5)
+
+
+def test_a_shape_without_matrices_has_no_achieved_rates() -> None:
+    assert achieved(trace_with(steps(prefill_s=1.0, decode_s=0.01, count=3))) is None
+
+
+def test_clocks_held_down_are_flagged_and_those_people_chose_are_not() -> None:
+    samples = [
+        TelemetrySample(at_s=0.1, throttle_reasons=("power limit",)),
+        TelemetrySample(at_s=0.2, throttle_reasons=("clocks set by the user",)),
+        TelemetrySample(at_s=0.3, throttle_reasons=()),
+        TelemetrySample(at_s=0.4),
+    ]
+
+    [note] = notes_of(trace_with((), samples))
+
+    assert note == (
+        "The GPU's clocks were held down in 1 of 3 samples (power limit), so steps took longer "
+        "than they could."
+    )
+
+
+def test_other_programs_on_the_gpu_are_flagged() -> None:
+    samples = [
+        TelemetrySample(at_s=0.1, other_programs=0),
+        TelemetrySample(at_s=0.2, other_programs=2),
+        TelemetrySample(at_s=0.3),
+    ]
+
+    [note] = notes_of(trace_with((), samples))
+
+    assert note.startswith("Up to 2 other programs had the GPU open in 1 of 2 readings")
+
+
+def test_a_way_to_decode_that_could_not_be_had_is_told_with_its_reason() -> None:
+    trace = trace_with(())
+    trace = replace(trace, info=replace(trace.info, decode_note="this run is on the CPU"))
+
+    assert notes_of(trace) == ("Decode steps were eager, not as asked: this run is on the CPU.",)
+
+
+def test_steps_that_left_the_graph_are_counted() -> None:
+    events = [
+        replace(event, decode=DecodeMode.EAGER if event.index == 2 else DecodeMode.GRAPH)
+        for event in steps(prefill_s=1.0, decode_s=0.01, count=5)
+    ]
+    trace = trace_with(events)
+    trace = replace(trace, info=replace(trace.info, decode=DecodeMode.GRAPH))
+
+    [note] = notes_of(trace)
+
+    assert note.startswith("1 decode step left the graph way to be looked into")
+
+
+def test_an_undisturbed_run_has_no_notes() -> None:
+    assert notes_of(trace_with(steps(prefill_s=1.0, decode_s=0.01, count=3))) == ()

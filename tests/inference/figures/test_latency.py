@@ -1,0 +1,315 @@
+"""Latency figures on scripted laps, worked by hand; the laps are sums of powers of two: exact."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from inference.figures.latency import (
+    batch_tokens_per_s,
+    latency_summaries,
+    latency_summary,
+    percentile,
+)
+from inference.records.errors import InputError
+from inference.records.latency import LatencySummary
+from inference.records.model import Device, LayerType, ModelShape
+from inference.records.options import Sampling
+from inference.records.run import Request, RunInfo, RunTrace
+from inference.records.steps import CacheState, Phase, RowStep, StepEvent
+
+SHAPE = ModelShape(
+    model_type="llama",
+    vocab_size=32,
+    hidden_size=8,
+    intermediate_size=16,
+    num_hidden_layers=1,
+    num_attention_heads=2,
+    num_key_value_heads=1,
+    head_dim=4,
+    max_position_embeddings=64,
+    tie_word_embeddings=True,
+    layer_types=(LayerType.FULL,),
+    sliding_window=None,
+    weight_bytes=1024,
+    kv_dtype_bytes=4,
+    kv_bytes_per_token=32,
+)
+INFO = RunInfo(
+    run_id="r",
+    model_id="tiny",
+    shape=SHAPE,
+    device=Device(kind="cpu", name="scripted", dtype="float32", memory_bytes=None),
+    attention="sdpa",
+    clock="host",
+    seed=0,
+    started_at=datetime(2026, 1, 1, tzinfo=UTC),
+    versions=(),
+)
+
+
+def step(
+    phase: Phase, lap_s: float, *rows: str, observed: bool = False, cold: bool = False
+) -> StepEvent:
+    """Return an event; a row named ``a`` selects a token, one named ``a-`` does not."""
+    return StepEvent(
+        index=0,
+        phase=phase,
+        rows=tuple(
+            RowStep(
+                request_id=name.rstrip("-"),
+                slot=slot,
+                query_tokens=1,
+                context_tokens=4,
+                token_id=None if name.endswith("-") else 5,
+                logprob=None,
+                finish=None,
+            )
+            for slot, name in enumerate(rows)
+        ),
+        cache=CacheState(tokens_per_layer=(4,), used_bytes=128, allocated_bytes=128),
+        started_s=0.0,
+        duration_s=lap_s,
+        observed=observed,
+        cold=cold,
+    )
+
+
+def prefill(lap_s: float, *rows: str, observed: bool = False, cold: bool = False) -> StepEvent:
+    return step(Phase.PREFILL, lap_s, *rows, observed=observed, cold=cold)
+
+
+def decode(lap_s: float, *rows: str, observed: bool = False, cold: bool = False) -> StepEvent:
+    return step(Phase.DECODE, lap_s, *rows, observed=observed, cold=cold)
+
+
+def trace_of(*events: StepEvent, requests: str = "a") -> RunTrace:
+    """Return a run of these events and of one request per letter."""
+    return RunTrace(
+        info=INFO,
+        requests=tuple(
+            Request(
+                request_id=name,
+                prompt_text="",
+                prompt_ids=(1, 2, 3),
+                max_new_tokens=8,
+                sampling=Sampling(),
+            )
+            for name in requests
+        ),
+        events=events,
+        telemetry=(),
+        outputs=(),
+    )
+
+
+@pytest.mark.golden
+def test_one_request_alone_worked_by_hand() -> None:
+    trace = trace_of(prefill(2.0, "a"), decode(0.25, "a"), decode(0.5, "a"), decode(0.75, "a"))
+
+    summary = latency_summary(trace, "a")
+
+    assert summary == LatencySummary(
+        request_id="a",
+        output_tokens=4,
+        ttft_s=2.0,
+        itl_s=(0.25, 0.5, 0.75),
+        itl_p50_s=0.5,
+        itl_p95_s=pytest.approx(0.725, abs=1e-12),
+        tpot_s=0.5,
+        e2e_s=3.5,
+        sequence_tokens_per_s=2.0,
+        e2e_tokens_per_s=4 / 3.5,
+        is_cold=False,
+        excluded_steps=0,
+        wait_s=0.0,
+    )
+
+
+@pytest.mark.golden
+def test_tpot_is_e2e_less_ttft_over_the_intervals() -> None:
+    trace = trace_of(prefill(3.0, "a"), decode(0.125, "a"), decode(4.0, "a"))
+
+    summary = latency_summary(trace, "a")
+
+    assert summary.e2e_s == 7.125
+    assert summary.tpot_s == (7.125 - 3.0) / 2
+
+
+@pytest.mark.golden
+def test_waiting_for_a_slot_is_part_of_ttft() -> None:
+    trace = trace_of(
+        prefill(2.0, "a"), decode(0.5, "a"), prefill(1.0, "b"), decode(0.25, "b"), requests="ab"
+    )
+
+    assert latency_summary(trace, "b").ttft_s == 3.5
+    assert latency_summary(trace, "b").itl_s == (0.25,)
+    assert latency_summary(trace, "a").ttft_s == 2.0
+
+
+@pytest.mark.golden
+def test_another_rows_prefill_between_two_tokens_counts_as_waiting() -> None:
+    trace = trace_of(
+        prefill(1.0, "a"),
+        decode(0.25, "a"),
+        prefill(4.0, "b"),
+        decode(0.5, "a", "b"),
+        requests="ab",
+    )
+
+    assert latency_summary(trace, "a").itl_s == (0.25, 4.5)
+
+
+@pytest.mark.golden
+def test_chunks_of_prefill_that_select_nothing_add_up_to_ttft() -> None:
+    trace = trace_of(prefill(1.0, "a-"), prefill(2.0, "a-"), prefill(4.0, "a"), decode(0.5, "a"))
+
+    summary = latency_summary(trace, "a")
+
+    assert summary.ttft_s == 7.0
+    assert summary.output_tokens == 2
+
+
+def test_laps_after_the_last_token_of_a_request_are_not_its_own() -> None:
+    trace = trace_of(prefill(1.0, "a", "b"), decode(0.5, "a", "b"), decode(8.0, "b"), requests="ab")
+
+    assert latency_summary(trace, "a").e2e_s == 1.5
+    assert latency_summary(trace, "b").e2e_s == 9.5
+
+
+def test_one_token_has_no_interval() -> None:
+    summary = latency_summary(trace_of(prefill(2.0, "a")), "a")
+
+    assert (summary.ttft_s, summary.e2e_s, summary.output_tokens) == (2.0, 2.0, 1)
+    assert summary.itl_s == ()
+    assert (summary.tpot_s, summary.itl_p50_s, summary.itl_p95_s) == (None, None, None)
+    assert summary.sequence_tokens_per_s is None
+
+
+@pytest.mark.parametrize("events", [(), (prefill(1.0, "a-"),)], ids=["no event", "no token"])
+def test_before_the_first_token_everything_is_unknown(events: tuple[StepEvent, ...]) -> None:
+    summary = latency_summary(trace_of(*events), "a")
+
+    assert summary.output_tokens == 0
+    assert (summary.ttft_s, summary.e2e_s, summary.e2e_tokens_per_s) == (None, None, None)
+
+
+def test_observed_steps_are_left_out_of_headline_intervals_and_counted() -> None:
+    trace = trace_of(
+        prefill(2.0, "a"), decode(0.25, "a"), decode(8.0, "a", observed=True), decode(0.75, "a")
+    )
+
+    summary = latency_summary(trace, "a")
+
+    assert summary.excluded_steps == 1
+    assert summary.itl_s == (0.25, 8.0, 0.75)
+    assert (summary.itl_p50_s, summary.tpot_s) == (0.5, 0.5)
+    assert summary.e2e_s == 11.0
+
+
+def test_an_interval_with_another_rows_observed_step_is_left_out() -> None:
+    trace = trace_of(
+        prefill(2.0, "a"), prefill(8.0, "b", observed=True), decode(0.5, "a"), decode(0.25, "a"),
+        requests="ab",
+    )  # fmt: skip
+
+    summary = latency_summary(trace, "a")
+
+    assert summary.excluded_steps == 1
+    assert summary.itl_p95_s == 0.25
+
+
+def test_where_every_step_was_observed_headline_intervals_are_unknown() -> None:
+    trace = trace_of(prefill(2.0, "a"), decode(0.5, "a", observed=True))
+
+    summary = latency_summary(trace, "a")
+
+    assert (summary.itl_p50_s, summary.tpot_s, summary.sequence_tokens_per_s) == (None, None, None)
+    assert summary.itl_s == (0.5,)
+
+
+def test_a_cold_lap_marks_only_the_requests_that_sat_through_it() -> None:
+    trace = trace_of(
+        prefill(1.0, "a"), decode(1.0, "a"), decode(1.0, "b", cold=True), requests="ab"
+    )
+
+    assert not latency_summary(trace, "a").is_cold
+    assert latency_summary(trace, "b").is_cold
+
+
+def test_laps_of_zero_give_no_rate() -> None:
+    summary = latency_summary(trace_of(prefill(0.0, "a"), decode(0.0, "a")), "a")
+
+    assert summary.tpot_s == 0.0
+    assert (summary.sequence_tokens_per_s, summary.e2e_tokens_per_s) == (None, None)
+
+
+def test_all_requests_at_once_give_what_each_gives_alone() -> None:
+    trace = trace_of(
+        prefill(1.0, "a"),
+        prefill(2.0, "b"),
+        decode(0.5, "a", "b"),
+        decode(0.25, "b"),
+        requests="abc",
+    )
+
+    summaries = latency_summaries(trace)
+
+    assert summaries == tuple(latency_summary(trace, name) for name in "abc")
+
+
+def test_an_unknown_request_is_refused() -> None:
+    with pytest.raises(InputError, match="no request 'z'"):
+        latency_summary(trace_of(prefill(1.0, "a")), "z")
+
+
+@pytest.mark.golden
+def test_batch_throughput_counts_all_rows_of_decode_steps_only() -> None:
+    trace = trace_of(
+        prefill(100.0, "a", "b"), decode(0.25, "a", "b"), decode(0.25, "a"), requests="ab"
+    )
+
+    assert batch_tokens_per_s(trace) == 6.0
+
+
+def test_batch_throughput_leaves_observed_steps_out() -> None:
+    trace = trace_of(prefill(1.0, "a"), decode(0.5, "a"), decode(9.5, "a", observed=True))
+
+    assert batch_tokens_per_s(trace) == 2.0
+
+
+def test_batch_throughput_before_any_decode_step_is_unknown() -> None:
+    assert batch_tokens_per_s(trace_of(prefill(1.0, "a"))) is None
+
+
+@pytest.mark.golden
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [
+        ([4.0, 1.0, 3.0, 2.0], 0.5, 2.5),
+        ([1.0, 2.0, 3.0, 4.0, 5.0], 0.95, 4.8),
+        ([7.0], 0.95, 7.0),
+        ([1.0, 3.0], 0.0, 1.0),
+        ([1.0, 3.0], 1.0, 3.0),
+    ],
+)
+def test_percentiles_run_straight_between_sorted_values(
+    values: list[float], share: float, expected: float
+) -> None:
+    assert percentile(values, share) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_percentile_of_nothing_is_unknown() -> None:
+    assert percentile([], 0.5) is None
+
+
+def test_long_runs_agree_with_a_plain_loop() -> None:
+    laps_s = np.random.default_rng(5).uniform(0.01, 0.1, size=600).tolist()
+    trace = trace_of(prefill(1.0, "a"), *(decode(lap_s, "a") for lap_s in laps_s))
+
+    summary = latency_summary(trace, "a")
+
+    assert list(summary.itl_s) == laps_s
+    assert summary.e2e_s == pytest.approx(1.0 + sum(laps_s), rel=1e-12)

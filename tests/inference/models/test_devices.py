@@ -1,0 +1,82 @@
+"""Where a model goes, on machines with any number of GPUs, none of which is needed here."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from inference.models.devices import available_devices, choice_note, device_options, gpu_id
+from inference.models.placement import free_gpu_bytes, placement
+from inference.records.errors import OutOfMemoryError
+
+GPU = torch.device("cuda", 0)
+CPU = torch.device("cpu")
+GIB = 2**30
+
+
+def test_a_model_that_fits_one_gpu_stays_on_it() -> None:
+    assert placement("m", 10 * GIB, GPU, (24 * GIB, 24 * GIB)) == GPU
+
+
+def test_a_model_larger_than_one_gpu_is_spread_over_all() -> None:
+    shares = placement("m", 30 * GIB, GPU, (24 * GIB, 20 * GIB))
+
+    assert shares == {0: int(24 * GIB * 0.85), 1: int(20 * GIB * 0.85)}
+
+
+def test_a_model_is_spread_when_that_is_asked_for() -> None:
+    assert placement("m", GIB, GPU, (24 * GIB, 24 * GIB), is_spread=True) != GPU
+
+
+def test_a_model_larger_than_all_gpus_is_refused_before_it_is_loaded() -> None:
+    with pytest.raises(OutOfMemoryError) as refused:
+        placement("owner/name", 50 * GIB, GPU, (24 * GIB, 24 * GIB))
+
+    assert str(refused.value) == (
+        "owner/name needs 50.0 GiB and 48.0 GiB of 2 GPUs are free; end other programs on it, or "
+        "choose a smaller dtype or model"
+    )
+
+
+def test_a_model_larger_than_the_only_gpu_is_refused() -> None:
+    with pytest.raises(OutOfMemoryError, match="of the GPU are free"):
+        placement("m", 30 * GIB, GPU, (24 * GIB,))
+
+
+def test_on_a_cpu_nothing_is_placed_anywhere_else() -> None:
+    assert free_gpu_bytes("auto", CPU) == ()
+    assert placement("m", 10**15, CPU, ()) == CPU
+
+
+def test_what_was_asked_for_needs_no_other_reason() -> None:
+    note = choice_note(("cuda:0", "float16"), GPU, torch.float16)
+
+    assert note == "Runs on cuda:0 (as asked) in float16 (as asked)."
+
+
+def test_auto_says_why_it_took_the_cpu() -> None:
+    note = choice_note(("auto", "auto"), CPU, torch.float32)
+
+    assert note == "Runs on cpu (torch finds no GPU here) in float32 (the usual one on cpu)."
+
+
+def test_every_device_has_a_name_that_people_know() -> None:
+    options = device_options()
+
+    assert tuple(option.name for option in options) == available_devices()
+    assert all(option.label.startswith(option.name) for option in options)
+
+
+def test_a_cpu_is_no_gpu_of_the_driver() -> None:
+    assert gpu_id(CPU) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_the_driver_knows_the_gpu_that_torch_runs_on() -> None:
+    from inference.process.nvml import GpuCounters  # noqa: PLC0415  asks a driver
+
+    counters = GpuCounters(gpu_id(GPU) or 0)
+
+    assert counters.is_found, counters.reasons
+    counters.close()

@@ -1,0 +1,126 @@
+"""Runs side by side: repeats, spreads, and which differences mean something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inference.records.run import RunTrace
+from inference.records.steps import Finish
+from inference.runs.comparisons import (
+    Spread,
+    difference,
+    figures_of,
+    fitted_line,
+    spread_of,
+    subjects_of,
+)
+from tests.builders import KV_BYTES_PER_TOKEN, run_info
+from tests.visuals.traces import batch_of, trace_of
+
+
+def run(prompt: str, lap_s: float = 0.1, *, run_id: str = "r", tokens: int = 4) -> RunTrace:
+    outputs = [b"x", b"y", b"z", b"q"][:tokens]
+    trace = trace_of([letter.encode() for letter in prompt], outputs, lap_s=lap_s)
+    return replace(trace, info=run_info(run_id))
+
+
+def test_runs_of_one_prompt_and_settings_are_repeats_of_one_subject() -> None:
+    subjects = subjects_of([run("ab"), run("cd"), run("ab", run_id="again")])
+
+    assert [(one.label, one.title, len(one.samples)) for one in subjects] == [
+        ("A", "ab", 2),
+        ("B", "cd", 1),
+    ]
+
+
+def test_a_subject_is_named_by_what_sets_it_apart() -> None:
+    plain = run("ab")
+    half = replace(
+        plain, info=replace(plain.info, device=replace(plain.info.device, dtype="bfloat16"))
+    )
+
+    assert [one.title for one in subjects_of([plain, half])] == [
+        "dtype float32",
+        "dtype bfloat16",
+    ]
+
+
+def test_kernels_are_named_in_few_words() -> None:
+    own = "own kernels for steps of 1 to 16 rows: 30 fused layers, 256-bit vectors, 2 threads"
+    plain = "the library's own: kernels are switched off"
+    traces = [run("ab"), run("ab")]
+    traces = [
+        replace(trace, info=replace(trace.info, kernels=text))
+        for trace, text in zip(traces, (own, plain), strict=True)
+    ]
+
+    assert [one.title for one in subjects_of(traces)] == [
+        "30 fused layers",
+        "kernels are switched off",
+    ]
+
+
+def test_copies_of_a_prompt_in_one_batch_are_one_subject_and_its_rate_counts_all_rows() -> None:
+    alone, batch = subjects_of([run("ab", 0.1), batch_of(run("ab", 0.2), 4)])
+
+    assert (alone.title, batch.title) == ("alone", "in a batch of 4 of its copies")
+    assert figures_of(alone).batch_tokens_per_s.middle is None
+    assert figures_of(batch).tokens_per_s.middle == pytest.approx(5.0)
+    assert figures_of(batch).batch_tokens_per_s.middle == pytest.approx(20.0)
+
+
+def test_figures_are_medians_and_ends_over_the_repeats() -> None:
+    [subject] = subjects_of([run("ab", lap) for lap in (0.1, 0.2, 0.4)])
+
+    figures = figures_of(subject)
+
+    assert figures.tpot_s.middle == pytest.approx(0.2)
+    assert figures.tpot_s.width == pytest.approx(0.3)
+    assert figures.tokens_per_s.middle == pytest.approx(5.0)
+    assert (figures.prompt_tokens, figures.kv_bytes) == (2, 5 * KV_BYTES_PER_TOKEN)
+    assert figures.is_cold
+
+
+def test_the_finish_is_the_records_own_and_else_the_state() -> None:
+    cut = run("ab")
+    *events, last = cut.events
+    ended = replace(last, rows=(replace(last.rows[0], finish=Finish.EOS),))
+
+    assert figures_of(subjects_of([cut])[0]).finish == "done"
+    assert figures_of(subjects_of([replace(cut, events=(*events, ended))])[0]).finish == "eos"
+
+
+def test_a_run_without_a_token_has_no_figures_and_no_error() -> None:
+    figures = figures_of(subjects_of([run("ab", tokens=0)])[0])
+
+    assert figures.ttft_s == figures.tpot_s == Spread(middle=None, low=None, high=None, count=0)
+    assert figures.kv_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_meant"),
+    [
+        ((10.0, 11.0), (11.2, 12.0), True),
+        ((10.0, 11.0), (10.5, 11.4), False),
+        ((10.0,), (12.0,), None),
+        ((10.0, 10.0), (12.0,), None),
+    ],
+    ids=["more than the spread", "less than the spread", "no repeats", "repeats of one only"],
+)
+def test_a_difference_means_something_when_it_is_more_than_the_spread(
+    first: tuple[float, ...], second: tuple[float, ...], is_meant: bool | None
+) -> None:
+    found = difference(spread_of(first), spread_of(second))
+
+    assert found is not None
+    assert found[1] is is_meant
+    assert difference(spread_of([None]), spread_of(second)) is None
+
+
+def test_the_fitted_line_is_that_of_least_squares() -> None:
+    assert fitted_line([(1, 3), (2, 5), (3, 7)]) == pytest.approx((2.0, 1.0))
+    assert fitted_line([(0, 0), (1, 2), (2, 1)]) == pytest.approx((0.5, 0.5))
+    assert fitted_line([(1, 3), (1, 5)]) is None
+    assert fitted_line([]) is None

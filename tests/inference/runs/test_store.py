@@ -1,0 +1,245 @@
+"""The store of runs: nothing is lost on the way, and a damaged file harms no other run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inference.records.errors import InputError, RunFileError
+from inference.records.run import RunTrace
+from inference.records.status import RunState
+from inference.runs.journals import CUT_OFF, read_journal, recovered
+from inference.runs.run_file import from_json, to_json
+from inference.runs.store import RunStore, data_folder
+from inference.runs.store_entries import matching
+from tests.builders import run_info
+from tests.visuals.traces import trace_of
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path)
+
+
+def run(run_id: str = "run-1", *, steps: int = 3) -> RunTrace:
+    trace = trace_of([b"why", b" so"], [b"be", b"cause", b"."][:steps])
+    return replace(trace, info=run_info(run_id))
+
+
+def part_of(trace: RunTrace, steps: int) -> RunTrace:
+    return replace(
+        trace,
+        events=trace.events[:steps],
+        telemetry=trace.telemetry[:steps],
+        state=RunState.RUNNING,
+    )
+
+
+def test_a_kept_run_keeps_every_value(store: RunStore) -> None:
+    kept = run()
+
+    store.save(kept)
+
+    assert store.open("run-1") == kept == from_json(to_json(kept))
+
+
+def test_the_list_shows_the_newest_first_with_prompt_and_figures(store: RunStore) -> None:
+    older, newer = run("older"), run("newer")
+    later = newer.info.started_at.replace(year=2027)
+    store.save(replace(newer, info=replace(newer.info, started_at=later)))
+    store.save(older)
+
+    entries = store.entries()
+
+    assert [entry.key for entry in entries] == ["newer", "older"]
+    assert entries[0].prompts == ("why so",)
+    assert (entries[0].prompt_tokens, entries[0].steps) == (2, 3)
+
+
+def test_a_lost_or_wrong_entry_is_made_again_from_the_run_file(store: RunStore) -> None:
+    entry = store.save(run())
+    path = store.folder / "run-1.entry.json"
+    for content in (None, b"{", b'{"key": "other"}'):
+        path.unlink(missing_ok=True)
+        if content is not None:
+            path.write_bytes(content)
+
+        assert RunStore(store.folder.parent).entries() == (entry,)
+
+
+def test_a_name_is_kept_found_and_survives_a_run_that_is_saved_again(store: RunStore) -> None:
+    store.save(part_of(run(), 1))
+    store.rename("run-1", "  the   slow one ")
+
+    store.save(run())
+
+    assert [entry.title for entry in store.entries()] == ["the slow one"]
+    assert [entry.key for entry in matching(store.entries(), "SLOW tiny")] == ["run-1"]
+    assert matching(store.entries(), "slow elsewhere") == ()
+
+
+def test_deleted_runs_come_back_with_their_names(store: RunStore) -> None:
+    store.save(run())
+    store.rename("run-1", "mine")
+    before = store.entries()
+
+    store.delete(["run-1"])
+    assert store.entries() == ()
+    store.restore(["run-1"])
+
+    assert store.entries() == before
+
+
+def test_deleted_runs_are_gone_after_a_week(store: RunStore) -> None:
+    store.save(run())
+    store.delete(["run-1"])
+    for path in (store.folder / "trash").iterdir():
+        os.utime(path, (0, 0))
+
+    store.recover()
+    store.restore(["run-1"])
+
+    assert store.entries() == ()
+
+
+def test_another_run_of_the_same_id_gets_a_key_of_its_own(store: RunStore) -> None:
+    first = run()
+    other = replace(first, requests=(replace(first.requests[0], prompt_text="else"),))
+
+    store.save(first)
+    entry = store.save(other)
+
+    assert entry.key != "run-1"
+    assert store.open("run-1") == first
+    assert store.open(entry.key) == other
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "", "x" * 70, "nul\0"])
+def test_no_id_from_a_file_or_an_address_becomes_a_path(store: RunStore, name: str) -> None:
+    entry = store.save(replace(run(), info=run_info(name)))
+
+    assert [path.name for path in store.folder.glob("*.json.gz")] == [f"{entry.key}.json.gz"]
+    with pytest.raises(RunFileError, match="not kept here"):
+        store.open(name)
+    assert store.entry(name) is None
+
+
+def test_a_run_file_edited_by_hand_is_a_sentence_in_the_list_and_harms_no_other(
+    store: RunStore,
+) -> None:
+    store.save(run("good"))
+    (store.folder / "bad.json.gz").write_text(to_json(run("bad")).replace('"index":1', '"index":7'))
+
+    entries = {entry.key: entry.problem for entry in store.entries()}
+
+    assert entries["good"] == ""
+    assert "events[1].index: 7 where 1 was expected" in entries["bad"]
+
+
+def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file where the folder should be")
+
+    with pytest.raises(InputError, match="cannot be kept in"):
+        RunStore(tmp_path).save(run())
+
+
+def test_a_run_that_grows_is_recovered_up_to_its_last_line(store: RunStore) -> None:
+    whole = run()
+    journal = store.journal("run-1")
+    journal.append(part_of(whole, 1))
+    journal.append(part_of(whole, 2))
+    journal.release()  # as the system does when a program dies
+
+    [entry] = store.recover()
+
+    trace = store.open(entry.key)
+    assert trace.events == whole.events[:2]
+    assert trace.telemetry == whole.telemetry[:2]
+    assert trace.outputs[0].text == "because"
+    assert (trace.state, trace.message) == (RunState.FAILED, CUT_OFF)
+    assert list(store.folder.glob("*.jsonl")) == []
+
+
+def test_a_line_cut_short_costs_that_line_only(store: RunStore) -> None:
+    whole = run()
+    journal = store.journal("run-1")
+    journal.append(part_of(whole, 1))
+    journal.append(part_of(whole, 3))
+    path = store.folder / "run-1.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+
+    assert read_journal(path).events == whole.events[:1]
+
+
+def test_a_journal_goes_on_after_a_disk_that_was_full(store: RunStore) -> None:
+    whole = run()
+    journal = store.journal("run-1")
+    journal.append(part_of(whole, 1))
+    path = store.folder / "run-1.jsonl"
+    away = path.rename(path.with_suffix(".away"))
+    path.mkdir()
+    with pytest.raises(InputError, match="cannot be kept"):
+        journal.append(part_of(whole, 2))
+    path.rmdir()
+    away.rename(path)
+    with path.open("ab") as file:
+        file.write(b'{"events": [')
+
+    journal.append(whole)
+
+    assert read_journal(path).events == whole.events
+
+
+def test_a_journal_that_another_program_writes_is_left_alone(store: RunStore) -> None:
+    journal = store.journal("run-1")
+    journal.append(part_of(run(), 1))
+
+    assert recovered(store.folder / "run-1.jsonl") is None
+    assert store.recover() == ()
+    assert (store.folder / "run-1.jsonl").exists()
+
+
+def test_two_stores_on_one_folder_see_each_others_runs(store: RunStore) -> None:
+    other = RunStore(store.folder.parent)
+    store.save(run("a"))
+    assert [entry.key for entry in other.entries()] == ["a"]
+
+    other.save(run("b"))
+    other.rename("a", "named elsewhere")
+    store.delete(["b"])
+
+    assert [entry.title for entry in store.entries()] == ["named elsewhere"]
+    assert other.entries() == store.entries()
+
+
+def test_the_folder_is_the_users_own_unless_it_is_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TOKEN_BY_TOKEN_DATA", raising=False)
+    assert data_folder().name == "token-by-token"
+
+    monkeypatch.setenv("TOKEN_BY_TOKEN_DATA", str(tmp_path))
+
+    assert RunStore().folder == tmp_path / "runs"
+
+
+def test_a_program_killed_mid_run_leaves_a_run_to_recover(tmp_path: Path) -> None:
+    """The lock of a killed process must not keep its run from the next server."""
+    script = (
+        "import os, sys; from pathlib import Path\n"
+        "from inference.runs.store import RunStore\n"
+        "from tests.inference.runs.test_store import part_of, run\n"
+        "journal = RunStore(Path(sys.argv[1])).journal('run-1')\n"
+        "journal.append(part_of(run(), 2))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False, timeout=60)
+
+    [entry] = RunStore(tmp_path).recover()
+
+    assert (entry.steps, entry.state) == (2, RunState.FAILED)

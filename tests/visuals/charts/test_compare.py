@@ -1,0 +1,236 @@
+"""Charts, table and texts of runs side by side, as data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from inference.records.costs import Ceilings, Source
+from inference.records.model import MatrixRole, WeightMatrix
+from inference.records.run import RunTrace
+from inference.runs.comparisons import figures_of, spread_of, subjects_of
+from tests.builders import KV_BYTES_PER_TOKEN, TINY_SHAPE, run_info
+from tests.visuals.traces import batch_of, trace_of
+from visuals.charts import compare
+from visuals.charts.chart_files import (
+    comparison_charts,
+    png,
+    run_charts,
+    shared_ceilings,
+    spec_json,
+    svg,
+)
+from visuals.charts.compare_rows import cache_rows, fit_caption, lap_rows, roofline_rows, ttft_rows
+from visuals.charts.compare_table import COLUMNS, table_html, table_rows, verdict
+from visuals.charts.differences import agreement, differing_parts, marked_html
+
+ROOFS = Ceilings(flops_per_s=1e9, bytes_per_s=1e8, source=Source.MEASURED, method="a test")
+MATRIX = WeightMatrix(
+    name="lm_head", in_features=16, out_features=258, copies=1, bytes=16512, role=MatrixRole.HEAD
+)
+
+
+def run(prompt: str, lap_s: float = 0.1, *, run_id: str = "r", tokens: int = 6) -> RunTrace:
+    outputs = [f" w{number}".encode() for number in range(tokens)]
+    trace = trace_of([letter.encode() for letter in prompt], outputs, lap_s=lap_s)
+    return replace(trace, info=run_info(run_id))
+
+
+def counted(trace: RunTrace, ceilings: Ceilings | None = None) -> RunTrace:
+    """Return the run with a shape whose work can be counted."""
+    shape = replace(
+        TINY_SHAPE,
+        matrices=(MATRIX,),
+        kv_row_bytes_per_layer=(32, 32),
+        pair_flops_per_layer=(64, 64),
+        windows_per_layer=(None, None),
+    )
+    return replace(trace, info=replace(trace.info, shape=shape, ceilings=ceilings))
+
+
+SUBJECTS = subjects_of([run("ab"), run("abcd", 0.2), run("abcd", 0.4, run_id="again")])
+
+
+def test_decode_is_aligned_at_its_start_and_repeats_are_joined_to_their_median() -> None:
+    rows = lap_rows(SUBJECTS[1], "step")
+
+    assert [row["k"] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row["ms"] for row in rows] == pytest.approx([300.0] * 5)
+    assert [row["k"] for row in lap_rows(SUBJECTS[1], "context")] == [5, 6, 7, 8, 9]
+
+
+def test_the_cache_begins_with_what_prefill_stored() -> None:
+    rows = cache_rows(SUBJECTS[0])
+
+    assert [row["k"] for row in rows] == [0, 1, 2, 3, 4, 5]
+    assert rows[0]["mib"] == pytest.approx(2 * KV_BYTES_PER_TOKEN / 2**20, abs=1e-6)
+
+
+def test_long_runs_are_thinned_and_keep_their_median() -> None:
+    [subject] = subjects_of([run("ab", tokens=2001)])
+
+    rows = lap_rows(subject, "step")
+
+    assert len(rows) <= 400
+    assert [row["ms"] for row in rows] == pytest.approx([100.0] * len(rows))
+
+
+def test_the_line_through_ttft_rests_on_warm_runs_only() -> None:
+    cold = subjects_of([run("ab"), run("abcd", 0.2)])
+    warm = subjects_of(
+        [
+            replace(trace, events=tuple(replace(event, cold=False) for event in trace.events))
+            for trace in (run("ab", 0.1), run("abcd", 0.2))
+        ]
+    )
+
+    assert "two lengths" in fit_caption(cold)
+    assert "50.0 ms" in fit_caption(warm)
+    assert {row["kind"] for one in cold for row in ttft_rows(one)} == {"cold"}
+
+
+def test_the_roofline_counts_work_and_measures_laps_of_both_phases() -> None:
+    [subject] = subjects_of([counted(run("ab"))])
+
+    prefill, decode = roofline_rows(subject)
+
+    assert (prefill["phase"], decode["phase"]) == ("prefill", "decode")
+    head_flops = 2 * 16 * 258
+    attention = (4 * 128 + 5 * 128 + 6 * 128 + 7 * 128) / 4  # the first decode step is cold
+    assert decode["gflops"] == pytest.approx((head_flops + attention) / 0.1 / 1e9)
+    assert roofline_rows(SUBJECTS[0]) == []
+
+
+def test_roofs_are_drawn_only_where_all_runs_share_them() -> None:
+    with_roofs = counted(run("ab"), ROOFS)
+    device = replace(with_roofs.info.device, dtype="bfloat16")
+    elsewhere = replace(with_roofs, info=replace(with_roofs.info, device=device))
+
+    assert shared_ceilings(subjects_of([with_roofs])) == ROOFS
+    assert shared_ceilings(subjects_of([with_roofs, elsewhere])) is None
+    chart = compare.roofline_points(subjects_of([with_roofs]), ROOFS).to_dict()
+    assert [row["gflops"] for row in chart["datasets"]["roofs"]][1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("tokens", [0, 1, 2], ids=["empty", "a single step", "two steps"])
+def test_every_chart_stands_short_runs(tokens: int) -> None:
+    charts = comparison_charts(subjects_of([counted(run("ab", tokens=tokens))]))
+
+    for one in charts:
+        spec = one.build().to_dict()
+        assert "NaN" not in json.dumps(spec)
+        assert spec["description"]
+
+
+def test_colours_and_letters_are_the_same_in_every_chart() -> None:
+    scales = [
+        json.dumps(layer["encoding"]["color"]["scale"])
+        for chart in comparison_charts(SUBJECTS)
+        for layer in chart.build().to_dict()["layer"]
+        if "color" in layer["encoding"]
+    ]
+
+    assert set(scales) == {json.dumps({"domain": ["A", "B"], "range": ["#0072B2", "#D55E00"]})}
+
+
+def test_axes_name_their_unit() -> None:
+    spec = json.dumps([one.build().to_dict() for one in comparison_charts(SUBJECTS)])
+
+    for title in ("ms per step", "decode step", "context, tokens", "TTFT, ms", "MiB stored"):
+        assert f'"title": "{title}"' in spec
+
+
+def test_a_run_is_taken_away_with_every_chart_that_has_something_to_show() -> None:
+    plain = [one.name for one in run_charts(run("ab"))]
+    whole = [one.name for one in run_charts(batch_of(counted(run("ab"), ROOFS), 2))]
+
+    assert "roofline-step" not in plain
+    assert {"roofline-step", "slots"} <= set(whole)
+    assert "roofline-linear" not in whole  # no step was timed in parts
+    assert len(set(whole)) == len(whole)
+
+
+def test_a_chart_can_be_taken_away_as_picture_and_spec() -> None:
+    chart = run_charts(run("ab"))[0].build()
+
+    assert png(chart).startswith(b"\x89PNG")
+    assert svg(chart).startswith("<svg")
+    assert json.loads(spec_json(chart))["width"] == 900
+
+
+def test_the_table_shows_medians_with_both_ends_and_what_a_difference_means() -> None:
+    first, second = table_rows([figures_of(one) for one in SUBJECTS])
+
+    told = dict(zip(COLUMNS, second, strict=True))
+    assert dict(zip(COLUMNS, first, strict=True))["TPOT, ms"] == "100"
+    assert told["TPOT, ms"] == "300 (200\u2013400)"
+    assert told["TTFT, ms"] == "300 (200\u2013400) (cold)"
+    assert told["K/V at the end"] == "0.000549\u00a0MiB"
+    assert "without repeats no spread is known" in told["decode against the first"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ((10.0, 10.1), (12.0, 12.1), "20 % faster, more than the spread"),
+        ((10.0, 12.0), (10.0, 13.0), "5 % faster, smaller than the spread"),
+        ((10.0, 10.1), (5.0, 5.1), "50 % slower, more than the spread"),
+        ((), (1.0, 1.0), "not known"),
+    ],
+)
+def test_a_difference_smaller_than_the_spread_is_called_that(
+    first: tuple[float, ...], second: tuple[float, ...], words: str
+) -> None:
+    assert verdict(spread_of(first), spread_of(second)) == words
+
+
+def test_the_rate_of_all_rows_is_shown_only_where_there_is_a_batch() -> None:
+    alone, batch = run("ab"), batch_of(run("ab"), 4)
+
+    shown = table_html([figures_of(one) for one in subjects_of([alone, batch])])
+
+    assert "all rows, tok/s" in shown
+    assert '<td class="number">40.0</td>' in shown
+    assert "all rows" not in table_html([figures_of(one) for one in subjects_of([alone])])
+
+
+def test_nothing_of_a_prompt_is_markup_in_the_table() -> None:
+    html = table_html([figures_of(one) for one in subjects_of([run("<b>"), run("&")])])
+
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_words_that_the_reference_has_not_got_are_marked_and_markup_is_text() -> None:
+    parts = differing_parts("the sky is blue", "the sea is <b>blue</b>")
+
+    assert "".join(part.text for part in parts) == "the sea is <b>blue</b>"
+    assert next(part.text for part in parts if part.is_different) == "sea"
+    assert "<mark>sea</mark>" in marked_html(parts)
+    assert "<b>" not in marked_html(parts)
+    assert not any(part.is_different for part in differing_parts("a b", "a b"))
+    assert marked_html(differing_parts("a b c", "x y c")) == "<mark>x y</mark> c"
+
+
+def test_very_long_texts_are_compared_in_part_and_kept_whole() -> None:
+    text = "word " * 5000
+
+    parts = differing_parts("word " * 2000, text)
+
+    assert "".join(part.text for part in parts) == text
+    assert not parts[-1].is_different
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ((1, 2, 3), "the same tokens"),
+        ((1, 2), "the same for all 2 tokens of the shorter one"),
+        ((1, 9, 3), "the same for 1 token, then different"),
+        ((9,), "different from the start"),
+    ],
+)
+def test_how_far_two_outputs_agree_is_said_in_tokens(ids: tuple[int, ...], words: str) -> None:
+    assert agreement((1, 2, 3), ids) == words

@@ -1,0 +1,52 @@
+"""The headline figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inference.records.costs import Source
+from tests.visuals.traces import empty_trace, trace_of
+from visuals.charts.figures import headline
+from visuals.charts.units import DASH
+
+RUN = trace_of([b"a"], [b"b", b"c", b"d"], lap_s=0.05)
+
+
+def test_every_figure_has_a_unit_a_source_and_the_steps_it_rests_on() -> None:
+    figures = {figure.key: figure for figure in headline(RUN, "r0")}
+
+    assert [(key, figure.value, figure.unit, figure.steps) for key, figure in figures.items()] == [
+        ("ttft", "50.0", "ms", 1),
+        ("itl_p50", "50.0", "ms", 2),
+        ("itl_p95", "50.0", "ms", 2),
+        ("tpot", "50.0", "ms", 2),
+        ("decode_rate", "20.0", "tok/s", 2),
+        ("e2e_rate", "20.0", "tok/s", 3),
+    ]
+    assert {figure.source for figure in figures.values()} == {Source.MEASURED}
+    assert figures["ttft"].note == "cold"
+    assert all(figure.explanation for figure in figures.values())
+
+
+def test_a_run_without_a_step_has_dashes_that_rest_on_nothing() -> None:
+    figures = headline(empty_trace(), "r0")
+
+    assert {(figure.value, figure.steps, figure.note) for figure in figures} == {(DASH, 0, "")}
+
+
+def test_figures_say_how_many_observed_steps_they_leave_out() -> None:
+    events = (*RUN.events[:2], replace(RUN.events[2], observed=True))
+    figures = {figure.key: figure for figure in headline(replace(RUN, events=events), "r0")}
+
+    assert figures["tpot"].note == "cold, 1 observed step left out"
+    assert figures["tpot"].steps == 1
+
+
+def test_a_prompt_in_chunks_says_how_many_laps_are_in_the_first_token() -> None:
+    first = replace(RUN.events[0], cold=False)
+    chunked = replace(RUN, events=(first, first, *RUN.events[2:]))
+
+    ttft = headline(chunked, "r0")[0]
+
+    assert "2 chunks" in ttft.note
+    assert ttft.steps == 2

@@ -1,0 +1,92 @@
+"""The report: one file, no requests, the page's numbers, and prompts that stay text."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+
+from inference.records.run import RunTrace
+from inference.runs.comparisons import figures_of, subjects_of
+from inference.runs.run_file import read_bytes
+from tests.builders import run_info
+from tests.visuals.traces import trace_of
+from visuals.charts.compare_table import table_rows
+from visuals.charts.figures import headline
+from visuals.charts.report import report_html
+
+SCRIPT = b"window.vegaEmbed = () => {}; const end = '</script>';"
+EVIL = b'</script><img src=x onerror="hacked()"><!--'
+
+
+def run(run_id: str = "r", prompt: bytes = EVIL, lap_s: float = 0.05) -> RunTrace:
+    trace = trace_of([prompt], [b" x", EVIL, b" z"], lap_s=lap_s)
+    return replace(trace, info=run_info(run_id))
+
+
+def test_nothing_of_a_prompt_or_an_answer_is_markup() -> None:
+    html = report_html([run()], SCRIPT, title="A <b>title</b>")
+
+    assert "<img" not in html
+    assert "<b>title" not in html
+    assert html.count("</script>") == html.count("<script") == 3
+    assert "&lt;img src=x onerror=" in html
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    html = report_html([run(), run("s", b"other")], SCRIPT, title="Two runs")
+    without_data = re.sub(r"data:application/gzip;base64,[\w+/=]+", "", html)
+
+    assert "default-src 'none'" in html
+    assert re.findall(r'(?:src|href)="(?!data:)[^"]', without_data) == []
+    addresses = set(re.findall(r"https?://[^\"' ]+", without_data))
+    assert all("vega.github.io/schema" in one for one in addresses)
+
+
+def test_a_single_run_shows_the_figures_of_its_panel() -> None:
+    trace = run()
+
+    html = report_html([trace], SCRIPT, title="One run")
+
+    for figure in headline(trace, "r0"):
+        assert f'data-figure="{figure.key}">{figure.value}</b>' in html
+
+
+def test_a_comparison_shows_the_table_of_its_page() -> None:
+    traces = [run(), run("s", b"other", 0.07)]
+
+    html = report_html(traces, SCRIPT, title="Two runs")
+
+    text = re.sub(r"<[^>]+>", " ", html)
+    for cells in table_rows([figures_of(one) for one in subjects_of(traces)]):
+        for cell in cells[2:]:
+            assert cell.partition(" (")[0] in text
+
+
+def test_the_rows_of_every_chart_are_inside() -> None:
+    html = report_html([run(), run("s", b"other")], SCRIPT, title="Two runs")
+    [specs] = re.findall(r'id="charts">(.*?)</script>', html)
+
+    charts = json.loads(specs)
+
+    assert set(charts) == {"latency-by-step", "latency-by-context", "ttft-by-prompt", "kv-growth"}
+    assert len(charts["latency-by-step"]["datasets"]["lines"]) == 4
+    for name in charts:
+        assert f'id="chart-{name}"' in html
+
+
+def test_the_run_file_inside_is_the_runs_themselves() -> None:
+    traces = (run(), run("s", b"other"))
+
+    html = report_html(traces, SCRIPT, title="Two runs")
+
+    [data] = re.findall(r"base64,([\w+/=]+)", html)
+    assert read_bytes(gzip.decompress(base64.b64decode(data))) == traces
+
+
+def test_an_empty_run_has_a_report() -> None:
+    html = report_html([trace_of([b"a"], [])], SCRIPT, title="Nothing yet")
+
+    assert "Nothing is stored yet." in html

@@ -1,0 +1,114 @@
+"""The shared and the own of a batch's step: weights read once, each row's own K/V. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from inference.counting.costs import kv_stored_bytes
+from inference.records.latency import LatencySummary
+from inference.records.model import ModelShape
+from inference.records.options import Policy
+from inference.records.run import Request
+from visuals.charts.roofline_rows import cost_of
+from visuals.charts.slots import Seated, SlotStep
+from visuals.charts.units import DASH, amount, mebibytes, milliseconds, significant
+
+Frame = dict[str, object]
+
+
+def step_picture(step: SlotStep, prompts: Sequence[int], policy: Policy) -> Frame:
+    """Return what the picture of one step needs: total T, and each row's fed, stored and padding.
+
+    Args:
+        step: The batch in the step.
+        prompts: Prompt tokens of each request.
+        policy: Where a row that is done stays, its padding grows behind it.
+    """
+    width = max((prompts[seat.number] for seat in step.seated), default=0)
+
+    def behind(seat: Seated) -> int:
+        if not seat.is_done or policy is Policy.CONTINUOUS:
+            return 0
+        return max(0, step.columns - (width - prompts[seat.number]) - seat.stored)
+
+    return {
+        "T": step.event.query_tokens,
+        "phase": step.event.phase.value,
+        "columns": step.columns,
+        "queued": step.queued,
+        "strips": _strips(step),
+        "rows": [
+            [seat.number, seat.kind, seat.fed, seat.stored, int(seat.is_done), behind(seat)]
+            for seat in step.seated
+        ],
+    }
+
+
+def _strips(step: SlotStep) -> list[list[int]]:
+    """Return each request that has begun, with what the step fed it and what it has stored."""
+    fed = {seat.number: seat.fed for seat in step.seated}
+    return [[number, fed.get(number, 0), stored] for number, stored in step.stored]
+
+
+def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
+    """Return the bytes of one step: weights once, K/V of each row, and work per weight byte."""
+    own = [
+        [seat.number, mebibytes(kv_stored_bytes(shape, seat.stored))]
+        for seat in step.seated
+        if seat.fed
+    ]
+    if not shape.matrices:
+        return {"weights_mib": mebibytes(shape.weight_bytes), "own": own, "flops_per_byte": DASH}
+    cost = cost_of(step.event, shape)
+    return {
+        "weights_mib": mebibytes(cost.weight_bytes),
+        "own": own,
+        "flops_per_byte": significant(cost.linear_flops / cost.weight_bytes),
+    }
+
+
+def rates(summaries: Sequence[LatencySummary], batch_tokens_per_s: float | None) -> Frame:
+    """Return tokens a second of one row, the median over the requests, and of the whole batch."""
+    each = [one.sequence_tokens_per_s for one in summaries if one.sequence_tokens_per_s]
+    return {
+        "each": significant(median(each) if each else None),
+        "all": significant(batch_tokens_per_s),
+    }
+
+
+def latency_table(
+    requests: Sequence[Request], summaries: Sequence[LatencySummary]
+) -> list[list[str]]:
+    """Return one line of text cells a request: when it came, its wait and its latencies."""
+    arrivals = {request.request_id: request.arrival_s for request in requests}
+    return [
+        _latency_line(number, arrivals[summary.request_id], summary)
+        for number, summary in enumerate(summaries, start=1)
+    ]
+
+
+LATENCY_COLUMNS = (
+    "request",
+    "arrives",
+    "waits",
+    "TTFT",
+    "ITL median",
+    "ITL p95",
+    "tokens",
+    "interrupted",
+)
+
+
+def _latency_line(number: int, arrival_s: float, summary: LatencySummary) -> list[str]:
+    held_up = len(summary.interrupted)
+    return [
+        str(number),
+        amount(arrival_s, "s"),
+        amount(summary.wait_s, "s"),
+        amount(summary.ttft_s, "s"),
+        amount(milliseconds(summary.itl_p50_s), "ms"),
+        amount(milliseconds(summary.itl_p95_s), "ms"),
+        f"{summary.output_tokens:,}",
+        f"{held_up}\u00d7" if held_up else DASH,
+    ]

@@ -1,0 +1,298 @@
+"""What a batch gains and where that ends: time, tokens a second and bytes over the batch.
+
+Measured points stand beside counted lines; a device that is not here has counted lines only. Each
+context has one colour on every chart. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from inference.counting.batch_predictions import batch_limits, predict_batch, predict_batches
+from inference.counting.what_if import decode_cost, memory_needed_bytes
+from inference.records.batches import BatchLap, BatchLimits, BatchPrediction, BatchSweep
+from inference.records.costs import Ceilings
+from inference.records.model import ModelShape
+from visuals.charts.theme import (
+    DASHED,
+    HOST,
+    KV,
+    SOLID,
+    WEIGHTS,
+    Chart,
+    Row,
+    finished,
+    within_decades,
+)
+from visuals.charts.units import amount, gibibytes, milliseconds, scaled
+
+# Of the Okabe-Ito set, those that stand for no part of a step elsewhere.
+CONTEXT_COLOURS = ("#E69F00", "#56B4E9", "#D55E00", "#0072B2", "#009E73")
+SOURCES = ("measured", "counted")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of a model's batches on a device.
+
+    Attributes:
+        ceilings: The device's roofs; None before they were measured.
+        sweep: Laps measured here; None where nothing was.
+        memory_bytes: The device's memory, where known.
+    """
+
+    shape: ModelShape
+    batches: tuple[int, ...]
+    contexts: tuple[int, ...]
+    ceilings: Ceilings | None = None
+    sweep: BatchSweep | None = None
+    memory_bytes: int | None = None
+
+    @property
+    def points(self) -> tuple[BatchLap, ...]:
+        """Laps measured at the contexts looked at."""
+        points = self.sweep.points if self.sweep is not None else ()
+        return tuple(lap for lap in points if lap.context_tokens in self.contexts)
+
+    @property
+    def predictions(self) -> tuple[BatchPrediction, ...]:
+        """What every batch needs at every context by count."""
+        if self.ceilings is None or not self.shape.matrices:
+            return ()
+        return predict_batches(self.shape, self.ceilings, self.batches, self.contexts)
+
+    @property
+    def limits(self) -> tuple[BatchLimits, ...]:
+        """Where the benefit ends, at each context."""
+        if self.ceilings is None or not self.shape.matrices:
+            return ()
+        return tuple(
+            batch_limits(self.shape, self.ceilings, context, self.memory_bytes)
+            for context in self.contexts
+        )
+
+
+def batch_times(known: Known) -> Chart:
+    """Return the time of a decode step over the batch, a colour for each context."""
+    return _over_batch(known, "ms", "ms per step", "batch_times")
+
+
+def batch_rates(known: Known) -> Chart:
+    """Return the tokens a second of all rows over the batch."""
+    return _over_batch(known, "all_rate", "tokens/s, all rows", "batch_rates")
+
+
+def sequence_rates(known: Known) -> Chart:
+    """Return the tokens a second of one row over the batch."""
+    return _over_batch(known, "one_rate", "tokens/s, each row", "sequence_rates")
+
+
+def batch_bytes(known: Known, context_tokens: int) -> Chart:
+    """Return the bytes that a step reads at each batch, weights and K/V stacked."""
+    base = alt.Chart(alt.NamedData("batch_bytes"))
+    bars = base.mark_bar().encode(
+        x=alt.X("batch:O", title="rows in the batch", axis=alt.Axis(labelAngle=0, ticks=False)),
+        y=alt.Y(
+            "gib:Q", title="GiB read a step, counted", stack="zero", axis=alt.Axis(tickCount=4)
+        ),
+        color=alt.Color(
+            "part:N",
+            title=None,
+            scale=alt.Scale(domain=["weights", "K/V"], range=[WEIGHTS, KV]),
+            legend=alt.Legend(orient="top"),
+        ),
+        opacity=alt.condition("datum.fits", alt.value(1), alt.value(0.35)),
+        order=alt.Order("place:Q"),
+        tooltip=[
+            alt.Tooltip("batch:O", title="rows"),
+            alt.Tooltip("part:N"),
+            alt.Tooltip("gib:Q", title="GiB, counted", format=".3~g"),
+            alt.Tooltip("note:N", title="memory"),
+        ],
+    )
+    return finished(
+        alt.layer(bars),
+        {"batch_bytes": byte_rows(known, context_tokens)},
+        description="Stacked bars: bytes that a decode step reads, weights and K/V, by batch.",
+    )
+
+
+def sweep_rows(known: Known) -> list[Row]:
+    """Return time and rates at every batch and context, measured and counted."""
+    measured = (_measured(lap) for lap in known.points)
+    counted = (_counted(one) for one in known.predictions)
+    return [*measured, *counted]
+
+
+def byte_rows(known: Known, context_tokens: int) -> list[Row]:
+    """Return the bytes of weights and of K/V that a step reads, and whether the rows fit."""
+    rows: list[Row] = []
+    for batch in known.batches if known.shape.matrices else ():
+        cost = decode_cost(known.shape, batch, context_tokens)
+        needed = memory_needed_bytes(known.shape, batch, context_tokens)
+        is_over = known.memory_bytes is not None and needed > known.memory_bytes
+        parts = {"weights": cost.weight_bytes, "K/V": cost.kv_read_bytes}
+        rows += [
+            {
+                "batch": batch,
+                "part": part,
+                "place": place,
+                "gib": gibibytes(count),
+                "fits": not is_over,
+                "note": "too large for the device" if is_over else "fits",
+            }
+            for place, (part, count) in enumerate(parts.items())
+        ]
+    return rows
+
+
+def turn_rows(known: Known) -> list[Row]:
+    """Return the batches, of those drawn, at which K/V overtakes weights."""
+    rows: list[Row] = []
+    for limits in known.limits:
+        batch = limits.kv_overtakes_batch
+        if batch is not None and batch <= max(known.batches) and known.ceilings is not None:
+            one = predict_batch(known.shape, known.ceilings, batch, limits.context_tokens)
+            rows.append(_counted(one) | {"note": "K/V overtakes the weights"})
+    return rows
+
+
+def compute_rows(known: Known) -> list[Row]:
+    """Return the batch, if drawn, at which linear operations turn compute-bound."""
+    turns = {one.linear_compute_batch for one in known.limits}
+    return [
+        {"batch": turn, "note": "linear work turns compute-bound"}
+        for turn in turns
+        if turn is not None and turn <= max(known.batches)
+    ]
+
+
+def limit_sentences(known: Known) -> tuple[str, ...]:
+    """Return where the benefit ends, a sentence for each context and one for linear work."""
+    limits = known.limits
+    if not limits:
+        return ()
+    turn = limits[0].linear_compute_batch
+    linear = (
+        f"Linear operations are compute-bound from **{turn:,} rows** on, whatever the context."
+        if turn
+        else "Linear operations stay memory-bound at every batch."
+    )
+    return (linear, *(_limit_sentence(one) for one in limits))
+
+
+def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
+    """Return what the largest batch measured gains at each context, and what it costs a row."""
+    sentences: list[str] = []
+    for context in dict.fromkeys(lap.context_tokens for lap in sweep.points):
+        laps = [lap for lap in sweep.points if lap.context_tokens == context]
+        first, last = laps[0], laps[-1]
+        if first.batch == last.batch:
+            continue
+        gain = last.batch_tokens_per_s / first.batch_tokens_per_s
+        sentences.append(
+            f"Context {context:,}: from {first.batch} to {last.batch} rows, **{gain:.2g} times** "
+            f"the tokens/s ({scaled(first.batch_tokens_per_s, 'tok/s')} to "
+            f"{scaled(last.batch_tokens_per_s, 'tok/s')}); each row's step "
+            f"{amount(milliseconds(first.median_s), 'ms')} to "
+            f"{amount(milliseconds(last.median_s), 'ms')}."
+        )
+    return tuple(sentences)
+
+
+def _limit_sentence(limits: BatchLimits) -> str:
+    kv = limits.kv_overtakes_batch
+    overtakes = (
+        f"K/V overtakes the weights from **{kv:,} rows** on"
+        if kv
+        else ("no batch reads more K/V than weights")
+    )
+    fits = "" if limits.most_rows is None else f"; {limits.most_rows:,} rows fit beside the weights"
+    return f"Context {limits.context_tokens:,}: {overtakes}{fits}."
+
+
+def _measured(lap: BatchLap) -> Row:
+    return {
+        "batch": lap.batch,
+        "context": f"{lap.context_tokens:,}",
+        "source": "measured",
+        "ms": milliseconds(lap.median_s),
+        "all_rate": lap.batch_tokens_per_s,
+        "one_rate": lap.sequence_tokens_per_s,
+    }
+
+
+def _counted(one: BatchPrediction) -> Row:
+    return {
+        "batch": one.batch,
+        "context": f"{one.context_tokens:,}",
+        "source": "counted",
+        "ms": milliseconds(one.step_s),
+        "all_rate": one.batch_tokens_per_s,
+        "one_rate": one.sequence_tokens_per_s,
+    }
+
+
+def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
+    """Return one figure over the batch: solid points measured, dashed lines counted."""
+    base = alt.Chart(alt.NamedData(name))
+    contexts = [f"{context:,}" for context in known.contexts]
+    x = _batch_axis(known.batches)
+    axis = within_decades("format(datum.value, ',~g')")
+    scale = alt.Scale(type="log", nice=False, padding=8)
+    y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
+    color = alt.Color(
+        "context:N",
+        title="context",
+        sort=contexts,
+        scale=alt.Scale(domain=contexts, range=_colours(contexts)),
+        legend=alt.Legend(orient="top", titleOrient="left"),
+    )
+    tooltip = [
+        alt.Tooltip("batch:Q", title="rows"),
+        alt.Tooltip("context:N", title="context, tokens"),
+        alt.Tooltip("source:N"),
+        alt.Tooltip(f"{field}:Q", title=title, format=".4~g"),
+    ]
+    dash = alt.StrokeDash(
+        "source:N",
+        scale=alt.Scale(domain=list(SOURCES), range=[list(SOLID), list(DASHED)]),
+        legend=None,
+    )
+    lines = base.mark_line(strokeWidth=2.5).encode(
+        x=x, y=y, color=color, tooltip=tooltip, strokeDash=dash
+    )
+    points = base.transform_filter("datum.source === 'measured'").mark_point(
+        filled=True, size=70, opacity=1
+    )
+    turns = alt.Chart(alt.NamedData(f"{name}_turns")).mark_point(
+        shape="triangle-up", filled=True, size=130, opacity=1
+    )
+    rule = alt.Chart(alt.NamedData(f"{name}_compute")).mark_rule(color=HOST, strokeDash=[2, 3])
+    return finished(
+        alt.layer(
+            lines,
+            points.encode(x=x, y=y, color=color, tooltip=tooltip),
+            turns.encode(x=x, y=y, color=color, tooltip=["note:N", *tooltip]),
+            rule.encode(x=x, tooltip=["note:N", alt.Tooltip("batch:Q", title="rows")]),
+        ),
+        {
+            name: sweep_rows(known),
+            f"{name}_turns": turn_rows(known),
+            f"{name}_compute": compute_rows(known),
+        },
+        description=f"Line chart, log-log: {title} over the rows of a batch.",
+    )
+
+
+def _colours(contexts: Sequence[str]) -> list[str]:
+    return [CONTEXT_COLOURS[place % len(CONTEXT_COLOURS)] for place in range(len(contexts))]
+
+
+def _batch_axis(batches: Iterable[int]) -> alt.X:
+    scale = alt.Scale(type="log", base=2, nice=False)
+    axis = alt.Axis(values=list(batches), format=",d", grid=False)
+    return alt.X("batch:Q", title="rows in the batch", scale=scale, axis=axis)

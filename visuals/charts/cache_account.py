@@ -1,0 +1,180 @@
+"""The K/V cache put to account: what each layer must keep, counted, beside what its tensors hold.
+
+No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.records.model import LayerType, ModelShape
+from inference.records.options import CacheKind
+from inference.records.run import RunInfo
+from inference.records.steps import StepEvent
+from visuals.charts.attention import LayerKind, layer_kinds
+from visuals.charts.kv_cache import counted_bytes
+from visuals.charts.units import amount, counted, mebibytes
+
+MOST_GROUPS = 6  # of layers that are alike
+TIMES = "\u00a0\u00d7 "
+
+
+class Verdict(StrEnum):
+    """Whether the tensors hold what was counted."""
+
+    EQUAL = "equal"
+    NOT_EQUAL = "not equal"
+    NOT_COUNTED = "not counted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layers:
+    """What layers that are alike have in common."""
+
+    kind: LayerKind
+    row_bytes: int
+    rows: int
+
+
+def account(events: Sequence[StepEvent], info: RunInfo) -> dict[str, object] | None:
+    """Return verdict, reason and lines of name, formula and bytes; None before the first step."""
+    if not events:
+        return None
+    event = events[-1]
+    per_layer = counted_per_layer(event, info)
+    total = counted_bytes(event, info.shape) if per_layer is None else sum(per_layer)
+    verdict = _verdict(event, total)
+    return {
+        "verdict": verdict.value,
+        "reason": _reason(verdict, event, info),
+        "lines": [*_layer_lines(event, info, per_layer), *_total_lines(event, info, total)],
+    }
+
+
+def counted_per_layer(event: StepEvent, info: RunInfo) -> tuple[int, ...] | None:
+    """Return the K/V bytes that each layer must keep of real tokens; None where it is not known."""
+    sizes = info.shape.kv_row_bytes_per_layer
+    kinds = layer_kinds(info.shape)
+    if not sizes or len(sizes) != len(kinds):
+        return None
+    return tuple(
+        size * _rows_kept(event, kind, info.cache) for size, kind in zip(sizes, kinds, strict=True)
+    )
+
+
+def _rows_kept(event: StepEvent, kind: LayerKind, cache: CacheKind) -> int:
+    """Return the rows of K/V that one layer keeps.
+
+    The next token of a window's layer reads one stored token less than the window holds, itself
+    being the last of it, so a growing cache keeps no more; a static one has room for the window.
+    """
+    contexts = [row.context_tokens for row in event.rows]
+    if kind.window is None:
+        return sum(contexts)
+    most = kind.window if cache is CacheKind.STATIC else kind.window - 1
+    return sum(min(context, most) for context in contexts)
+
+
+def _verdict(event: StepEvent, total: int | None) -> Verdict:
+    if total is None:
+        return Verdict.NOT_COUNTED
+    return Verdict.EQUAL if total == event.cache.used_bytes else Verdict.NOT_EQUAL
+
+
+def _reason(verdict: Verdict, event: StepEvent, info: RunInfo) -> str:
+    """Return why used and counted bytes differ, or what else must be known of them."""
+    if verdict is Verdict.NOT_COUNTED:
+        return "How this model lays out its keys and values is not known layer by layer."
+    if verdict is Verdict.NOT_EQUAL and info.cache is CacheKind.QUANTISED:
+        width = info.shape.kv_dtype_bytes
+        return (
+            f"Quantised: a number is stored in 1 byte instead of {width}, with one scale for each "
+            "layer's keys and one for its values."
+        )
+    if verdict is Verdict.NOT_EQUAL:
+        return "The cache's tensors hold another number of bytes than the model's shape gives."
+    limits = {kind.window for kind in layer_kinds(info.shape) if kind.window is not None}
+    if any(event.context_tokens >= limit for limit in limits):
+        return "Layers with a window have reached their plateau: they drop the oldest token."
+    return ""
+
+
+def _layer_lines(
+    event: StepEvent, info: RunInfo, per_layer: tuple[int, ...] | None
+) -> list[list[str]]:
+    """Return one line for each group of layers that are alike: name, formula, tensors."""
+    shape, held = info.shape, event.cache.bytes_per_layer
+    if per_layer is None or len(held) != len(per_layer):
+        return []
+    kinds = layer_kinds(shape)
+    groups: dict[_Layers, list[int]] = {}
+    for layer, kind in enumerate(kinds):
+        if kind.type is not LayerType.RECURRENT:
+            row_bytes = shape.kv_row_bytes_per_layer[layer]
+            rows = _rows_kept(event, kind, info.cache)
+            group = _Layers(kind=kind, row_bytes=row_bytes, rows=rows)
+            groups.setdefault(group, []).append(held[layer])
+    listed = list(groups.items())[:MOST_GROUPS]
+    return [_group_line(group, members, shape) for group, members in listed]
+
+
+def _group_line(group: _Layers, held: list[int], shape: ModelShape) -> list[str]:
+    """Return name, formula and bytes of layers whose tensors hold so many bytes each."""
+    name = f"{counted(len(held), 'layer')}, {group.kind.label}"
+    least, most = min(held), max(held)
+    tensors = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    each = f"{tensors} B each" if len(held) > 1 else f"{tensors} B"
+    if not group.row_bytes:
+        return [name, "no rows", each]
+    formula = f"{_row_formula(group.row_bytes, shape)}{TIMES}{counted(group.rows, 'row')}"
+    return [name, f"{formula} = {group.row_bytes * group.rows:,} B", each]
+
+
+def _row_formula(row_bytes: int, shape: ModelShape) -> str:
+    """Return how the bytes of one token in one layer come about."""
+    heads, size, width = shape.num_key_value_heads, shape.head_dim, shape.kv_dtype_bytes
+    if row_bytes == 2 * heads * size * width:
+        return f"2{TIMES}{counted(heads, 'K/V head')}{TIMES}{size}{TIMES}{width} B"
+    if width and row_bytes % width == 0:
+        return f"{row_bytes // width:,} numbers{TIMES}{width} B"
+    return f"{row_bytes:,} B"
+
+
+def _total_lines(event: StepEvent, info: RunInfo, total: int | None) -> list[list[str]]:
+    """Return the sums over all layers: used, allocated, and states."""
+    cache = event.cache
+    lines = [["used, all layers", _total_formula(event, info, total), _bytes(cache.used_bytes)]]
+    spare = cache.allocated_bytes - cache.used_bytes
+    lines.append(["allocated", _spare_words(spare, event, info), _bytes(cache.allocated_bytes)])
+    if cache.state_bytes:
+        lines.append(["recurrent states", "the same at every step", _bytes(cache.state_bytes)])
+    return lines
+
+
+def _total_formula(event: StepEvent, info: RunInfo, total: int | None) -> str:
+    """Return the sum, written out with the model's numbers where its layers are all alike."""
+    shape = info.shape
+    tokens = sum(row.context_tokens for row in event.rows)
+    heads, size, width = shape.num_key_value_heads, shape.head_dim, shape.kv_dtype_bytes
+    layers = shape.num_hidden_layers
+    if not total or total != 2 * layers * heads * size * width * tokens:
+        return _bytes(total)
+    parts = ("2", counted(layers, "layer"), counted(heads, "K/V head"), f"{size}", f"{width} B")
+    return f"{TIMES.join((*parts, counted(tokens, 'token')))} = {_bytes(total)}"
+
+
+def _spare_words(spare: int, event: StepEvent, info: RunInfo) -> str:
+    """Return what the allocated bytes that hold no token are for."""
+    if not spare:
+        return ""
+    if info.cache is CacheKind.STATIC:
+        return f"{spare:,} B reserved at the start"
+    is_padded = len({row.context_tokens for row in event.rows}) > 1
+    return f"{spare:,} B reserved for tokens to come" + (" and padding" if is_padded else "")
+
+
+def _bytes(count: int | None) -> str:
+    """Return bytes exactly, and in MiB."""
+    return "not known" if count is None else f"{count:,} B = {amount(mebibytes(count), 'MiB')}"

@@ -1,0 +1,168 @@
+"""The rows behind the charts of runs side by side. No torch, no page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from inference.counting.costs import step_cost
+from inference.figures.latency import latency_summary
+from inference.records.costs import Ceilings
+from inference.records.errors import InputError
+from inference.records.steps import Phase, StepEvent
+from inference.runs.comparisons import Sample, Subject, fitted_line
+from visuals.charts.axes import stride_for
+from visuals.charts.theme import Row
+from visuals.charts.units import mebibytes, milliseconds, significant
+
+POINTS = 400  # of one line
+COUNTED_STEPS = 32  # of one run, evenly spread, whose work is counted for the roofline
+
+
+def lap_rows(subject: Subject, place: str) -> list[Row]:
+    """Return a row for each decode step: its number or its context, and the median lap."""
+    laps: dict[int, list[float]] = {}
+    for sample in subject.samples:
+        for step, event in enumerate(_decode_steps(sample), start=1):
+            k = step if place == "step" else _context(event, sample)
+            laps.setdefault(k, []).append(event.duration_s)
+    return _thinned(subject, {k: milliseconds(median(all_s)) for k, all_s in laps.items()}, "ms")
+
+
+def cache_rows(subject: Subject) -> list[Row]:
+    """Return a row for the end of prefill and for each decode step of the first repeat."""
+    events = subject.samples[0].trace.events
+    prefill = sum(event.phase is Phase.PREFILL for event in events)
+    stored = {
+        event.index - prefill + 1: mebibytes(event.cache.used_bytes)
+        for event in events
+        if event.index >= prefill - 1
+    }
+    return _thinned(subject, stored, "mib")
+
+
+def ttft_rows(subject: Subject) -> list[Row]:
+    """Return a row for each repeat that has put out a token."""
+    rows: list[Row] = []
+    for sample in subject.samples:
+        summary = latency_summary(sample.trace, sample.request_id)
+        if summary.ttft_s is not None:
+            rows.append(
+                {
+                    **_named(subject),
+                    "prompt_tokens": len(sample.request.prompt_ids),
+                    "ms": milliseconds(summary.ttft_s),
+                    "kind": "cold" if summary.is_cold else "warm",
+                }
+            )
+    return rows
+
+
+def fit_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return both ends of the line fitted to the warm points; none where there is no line."""
+    line = fitted_line(_points(rows))
+    if line is None:
+        return []
+    slope, intercept = line
+    ends = [x for x, _ in _points(rows)]
+    return [{"prompt_tokens": x, "ms": slope * x + intercept} for x in (min(ends), max(ends))]
+
+
+def fit_caption(subjects: Iterable[Subject]) -> str:
+    """Return what the fitted line says, in a sentence."""
+    line = fitted_line(_points([row for one in subjects for row in ttft_rows(one)]))
+    if line is None:
+        return "A line needs prompts of two lengths at least."
+    slope, intercept = line
+    sign = "+" if intercept >= 0 else "\u2212"
+    return (
+        f"Fitted to the warm runs by least squares: TTFT \u2248 {significant(slope)} ms \u00d7 "
+        f"prompt tokens {sign} {significant(abs(intercept))} ms."
+    )
+
+
+def roofline_rows(subject: Subject) -> list[Row]:
+    """Return a row for each phase: counted work of its warm steps over their measured laps."""
+    rows: list[Row] = []
+    for phase in Phase:
+        events = [
+            event
+            for sample in subject.samples
+            for event in sample.trace.events
+            if event.phase is phase and not event.observed and event.duration_s > 0
+        ]
+        warm = [event for event in events if not event.cold] or events
+        point = _work(warm, subject)
+        if point is not None:
+            rows.append({**_named(subject), "phase": phase.value, **point})
+    return rows
+
+
+def roof_rows(rows: Sequence[Row], ceilings: Ceilings | None) -> list[Row]:
+    """Return the roof's corners over the range of the points; none without measured roofs."""
+    if ceilings is None or not rows:
+        return []
+    places = [float(row["intensity"] or 0.0) for row in rows]
+    ridge = ceilings.ridge_flops_per_byte
+    corners = (min(*places, ridge) / 2, ridge, max(*places, ridge) * 2)
+    return [
+        {
+            "intensity": x,
+            "gflops": min(ceilings.flops_per_s, x * ceilings.bytes_per_s) / 1e9,
+        }
+        for x in corners
+    ]
+
+
+def _work(events: Sequence[StepEvent], subject: Subject) -> Row | None:
+    """Return intensity and rate of some steps together; None where nothing can be counted."""
+    stride = max(1, len(events) // COUNTED_STEPS)
+    chosen = events[::stride]
+    shape = subject.samples[0].trace.info.shape
+    try:
+        costs = [step_cost(shape, event.rows) for event in chosen]
+    except InputError:
+        return None
+    moved = sum(cost.bytes_moved for cost in costs)
+    flops = sum(cost.flops for cost in costs)
+    if not moved or not flops:
+        return None
+    lap_s = sum(event.duration_s for event in chosen)
+    return {"intensity": flops / moved, "gflops": flops / lap_s / 1e9}
+
+
+def _decode_steps(sample: Sample) -> Iterable[StepEvent]:
+    return (
+        event
+        for event in sample.trace.events
+        if event.phase is Phase.DECODE
+        and any(row.request_id == sample.request_id for row in event.rows)
+    )
+
+
+def _context(event: StepEvent, sample: Sample) -> int:
+    return next(row.context_tokens for row in event.rows if row.request_id == sample.request_id)
+
+
+def _thinned(subject: Subject, values: dict[int, float | None], name: str) -> list[Row]:
+    """Return rows in order, neighbours joined to their median where there are too many."""
+    places = sorted(values)
+    stride = stride_for(len(places), POINTS)
+    rows: list[Row] = []
+    for start in range(0, len(places), stride):
+        group = places[start : start + stride]
+        known = [value for place in group if (value := values[place]) is not None]
+        row: Row = {**_named(subject), "k": group[0]}
+        row[name] = median(known) if known else None
+        rows.append(row)
+    return rows
+
+
+def _points(rows: Iterable[Row]) -> list[tuple[float, float]]:
+    """Return the warm points as pairs of prompt tokens and milliseconds."""
+    warm = (row for row in rows if row["kind"] == "warm")
+    return [(float(row["prompt_tokens"] or 0), float(row["ms"] or 0)) for row in warm]
+
+
+def _named(subject: Subject) -> Row:
+    return {"label": subject.label, "subject": f"{subject.label}: {subject.title}"}

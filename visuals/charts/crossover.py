@@ -1,0 +1,209 @@
+"""Where a step turns from memory- to compute-bound: its lap over the number of tokens fed in it.
+
+Measured laps solid, the counted lower bound dashed, and a line where each of them turns. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import altair as alt
+
+from inference.counting.costs import step_cost
+from inference.counting.what_if import compute_bound_prompt_tokens, step_seconds
+from inference.records.costs import Ceilings
+from inference.records.model import ModelShape
+from inference.records.rooflines import TokenSweep
+from visuals.charts.axes import nice_end
+from visuals.charts.theme import (
+    HOST,
+    PREFILL,
+    PROVENANCE_DASHES,
+    Chart,
+    Row,
+    finished,
+    within_decades,
+)
+from visuals.charts.units import milliseconds
+
+COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+_SOURCES = ("measured", "counted")
+_X = "tokens fed in one step (T)"
+_Y = "ms per step"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turning:
+    """What is known of where a model turns on a device.
+
+    Attributes:
+        ceilings: The device's roofs; None before they were measured.
+        sweep: The laps; None before they were measured.
+    """
+
+    shape: ModelShape
+    ceilings: Ceilings | None = None
+    sweep: TokenSweep | None = None
+
+    @property
+    def counted_tokens(self) -> int | None:
+        """Tokens from which on a step is compute-bound by count; None where it never is."""
+        if self.ceilings is None:
+            return None
+        return compute_bound_prompt_tokens(self.shape, self.ceilings)
+
+    @property
+    def measured_tokens(self) -> float | None:
+        """Tokens at which the measured laps turn from flat to growing."""
+        return None if self.sweep is None else self.sweep.turn_tokens
+
+
+def turning(known: Turning) -> Chart:
+    """Return measured and counted times over the tokens of a step, and where each turns."""
+    chart = alt.layer(_lines(), *_points(), *_turns(), _ends())
+    return finished(
+        chart,
+        {
+            "turning": time_rows(known),
+            "turning_laps": lap_rows(known.sweep),
+            "turning_at": turn_rows(known),
+            "turning_extent": extent_rows(known),
+        },
+        description="Line chart, log-log: milliseconds of a step over the tokens fed in it.",
+    )
+
+
+def time_rows(known: Turning) -> list[Row]:
+    """Return the time of a step of each number of tokens, measured and counted."""
+    rows: list[Row] = [
+        {"tokens": lap.tokens, "ms": milliseconds(lap.median_s), "source": "measured"}
+        for lap in (known.sweep.points if known.sweep is not None else ())
+    ]
+    return rows + [
+        {"tokens": tokens, "ms": milliseconds(least_s), "source": "counted"}
+        for tokens, least_s in _least(known)
+    ]
+
+
+def lap_rows(sweep: TokenSweep | None) -> list[Row]:
+    """Return the fastest and the slowest lap at each number of tokens."""
+    return [
+        {
+            "tokens": lap.tokens,
+            "ms": milliseconds(lap.median_s),
+            "best": milliseconds(lap.best_s),
+            "worst": milliseconds(lap.worst_s),
+            "rate": lap.tokens_per_s,
+        }
+        for lap in (sweep.points if sweep is not None else ())
+    ]
+
+
+def turn_rows(known: Turning) -> list[Row]:
+    """Return where the counted and the measured times turn."""
+    turns = {"counted": known.counted_tokens, "measured": known.measured_tokens}
+    return [
+        {
+            "tokens": tokens,
+            "source": source,
+            "side": "right" if tokens < COUNTS[len(COUNTS) // 2] else "left",
+            "label": f"turns at {round(tokens):,} ({source})",
+        }
+        for source, tokens in turns.items()
+        if tokens is not None and tokens <= COUNTS[-1] * 2
+    ]
+
+
+def extent_rows(known: Turning) -> list[Row]:
+    """Return the corners of the chart."""
+    times = [row["ms"] for row in time_rows(known)]
+    values = [float(ms) for ms in times if isinstance(ms, (int, float))]
+    if not values:
+        return []
+    low, high = min(values), max(values)
+    return [{"tokens": 1, "ms": low / 1.6}, {"tokens": COUNTS[-1], "ms": nice_end(high * 1.1)}]
+
+
+def _least(known: Turning) -> Sequence[tuple[int, float]]:
+    """Return the counted least time at each number of tokens."""
+    if known.ceilings is None:
+        return ()
+    return [
+        (tokens, step_seconds(step_cost(known.shape, [(tokens, tokens)]), known.ceilings))
+        for tokens in COUNTS
+    ]
+
+
+def _x(field: str = "tokens:Q") -> alt.X:
+    scale = alt.Scale(type="log", base=2, nice=False)
+    axis = alt.Axis(values=list(COUNTS), format=",d", grid=False)
+    return alt.X(field, title=_X, scale=scale, axis=axis)
+
+
+def _y(field: str = "ms:Q") -> alt.Y:
+    scale = alt.Scale(type="log", nice=False)
+    axis = within_decades("format(datum.value, ',~g')")
+    return alt.Y(field, title=_Y, scale=scale, axis=axis)
+
+
+def _dash() -> alt.StrokeDash:
+    scale = alt.Scale(domain=_SOURCES, range=[list(PROVENANCE_DASHES[name]) for name in _SOURCES])
+    return alt.StrokeDash("source:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
+
+
+def _lines() -> alt.Chart:
+    base = alt.Chart(alt.NamedData("turning"))
+    return base.mark_line(color=PREFILL, strokeWidth=2.5).encode(x=_x(), y=_y(), strokeDash=_dash())
+
+
+def _points() -> tuple[alt.Chart, alt.Chart]:
+    """Return the measured medians with their spread from the fastest lap to the slowest."""
+    base = alt.Chart(alt.NamedData("turning_laps"))
+    spread = base.mark_rule(color=PREFILL, strokeWidth=2, opacity=0.6).encode(
+        x=_x(), y=_y("best:Q"), y2="worst:Q"
+    )
+    points = base.mark_point(shape="square", filled=True, size=70, color=PREFILL, opacity=1).encode(
+        x=_x(),
+        y=_y(),
+        tooltip=[
+            alt.Tooltip("tokens:Q", title="tokens"),
+            alt.Tooltip("best:Q", title="fastest lap, ms", format=".4~g"),
+            alt.Tooltip("ms:Q", title="median lap, ms", format=".4~g"),
+            alt.Tooltip("worst:Q", title="slowest lap, ms", format=".4~g"),
+            alt.Tooltip("rate:Q", title="tokens/s", format=",.3~g"),
+        ],
+    )
+    return spread, points
+
+
+def _turns() -> tuple[alt.Chart, ...]:
+    """Return a line where each of the times turns, and its label, one below the other."""
+    base = alt.Chart(alt.NamedData("turning_at"))
+    rule = base.mark_rule(color=HOST, strokeWidth=2).encode(x=_x(), strokeDash=_dash())
+    labels = (
+        _label(base, source, side, height)
+        for source, height in (("counted", 4), ("measured", 24))
+        for side in ("left", "right")
+    )
+    return (rule, *labels)
+
+
+def _label(base: alt.Chart, source: str, side: Literal["left", "right"], height: int) -> alt.Chart:
+    """Return the label of one turn, on the side of its line where there is room."""
+    chosen = base.transform_filter(f"datum.source === '{source}' && datum.side === '{side}'")
+    text = chosen.mark_text(
+        color=HOST,
+        align="left" if side == "right" else "right",
+        baseline="top",
+        dx=5 if side == "right" else -5,
+        fontSize=14,
+        fontWeight=600,
+    )
+    return text.encode(x=_x(), y=alt.value(height), text="label:N")
+
+
+def _ends() -> alt.Chart:
+    ends = alt.Chart(alt.NamedData("turning_extent")).mark_point(opacity=0)
+    return ends.encode(x=_x(), y=_y())

@@ -1,0 +1,152 @@
+"""The headline figures of a run, each with its unit, how it was come by and what it rests on.
+
+No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference.figures.latency import latency_summary
+from inference.records.costs import Source
+from inference.records.latency import LatencySummary
+from inference.records.run import RunTrace
+from inference.records.steps import Phase, StepEvent
+from visuals.charts.units import DASH, counted, milliseconds, significant
+
+COLD = "cold"  # one of its steps may hold first-call costs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One number of the header.
+
+    Attributes:
+        key: Its name for tests and styles.
+        label: Its short name on the page.
+        value: The number as text, a dash where too little was measured.
+        unit: The unit, the same however the number grows.
+        source: How it was come by.
+        steps: How many steps it rests on.
+        note: What must be known to read it, such as that a cold step is inside; often empty.
+        explanation: What it is, in plain words.
+    """
+
+    key: str
+    label: str
+    value: str
+    unit: str
+    source: Source
+    steps: int
+    note: str
+    explanation: str
+
+
+def headline(trace: RunTrace, request_id: str) -> tuple[Figure, ...]:
+    """Return the figures of one request in the order of the page, dashes where nothing is known."""
+    return figures_of(trace.events, latency_summary(trace, request_id))
+
+
+def figures_of(events: Sequence[StepEvent], summary: LatencySummary) -> tuple[Figure, ...]:
+    """Return the figures of a request that was summed up already."""
+    is_cold = any(event.cold and event.phase is Phase.DECODE for event in events)
+    prefill_steps = sum(
+        event.phase is Phase.PREFILL
+        and any(row.request_id == summary.request_id for row in event.rows)
+        for event in events
+    )
+    return (
+        _ttft(summary, prefill_steps),
+        *_between_tokens(summary, is_cold=is_cold),
+        *_rates(summary, len(events), is_cold=is_cold),
+    )
+
+
+def _ttft(summary: LatencySummary, steps: int) -> Figure:
+    """Return the time to the first token."""
+    chunks = counted(steps, "chunk") if steps > 1 else ""
+    return _figure(
+        ("ttft", "TTFT", "ms"),
+        milliseconds(summary.ttft_s),
+        steps,
+        note=", ".join(part for part in (COLD * summary.is_cold, chunks) if part),
+        explanation="Time to first token: the laps from the start of prefill up to the first "
+        "output token. Tokenising the prompt and drawing are not in it.",
+    )
+
+
+def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, ...]:
+    """Return the figures of the time between two tokens."""
+    steps = len(summary.itl_s) - summary.excluded_steps
+    note = f"{counted(summary.excluded_steps, 'observed step')} left out"
+    note = note if summary.excluded_steps else ""
+    note = ", ".join(part for part in (COLD * is_cold, note) if part)
+    texts = {
+        "p50": "Inter-token latency, median: half of the tokens after the first came faster.",
+        "p95": "Inter-token latency, 95th percentile: one token in twenty took longer.",
+    }
+    values_s = {"p50": summary.itl_p50_s, "p95": summary.itl_p95_s}
+    shares = [
+        _figure(
+            (f"itl_{share}", f"ITL {share}", "ms"),
+            milliseconds(values_s[share]),
+            steps,
+            note=note,
+            explanation=text,
+        )
+        for share, text in texts.items()
+    ]
+    tpot = _figure(
+        ("tpot", "TPOT", "ms"),
+        milliseconds(summary.tpot_s),
+        steps,
+        note=note,
+        explanation="Time per output token: the mean time between two tokens, the first left "
+        "out: (end-to-end time \u2212 TTFT) / (output tokens \u2212 1).",
+    )
+    return (*shares, tpot)
+
+
+def _rates(summary: LatencySummary, steps: int, *, is_cold: bool) -> tuple[Figure, ...]:
+    """Return the figures of tokens per second."""
+    decode_steps = len(summary.itl_s) - summary.excluded_steps
+    decode = _figure(
+        ("decode_rate", "decode", "tok/s"),
+        summary.sequence_tokens_per_s,
+        decode_steps,
+        note=COLD * is_cold,
+        explanation="Tokens per second while decoding: 1 / TPOT. Prefill is not in it.",
+    )
+    e2e = _figure(
+        ("e2e_rate", "end to end", "tok/s"),
+        summary.e2e_tokens_per_s,
+        steps,
+        note=COLD * summary.is_cold,
+        explanation="Output tokens per second over the whole run: output tokens / "
+        "(TTFT + all times between tokens).",
+    )
+    return decode, e2e
+
+
+def _figure(
+    names: tuple[str, str, str],
+    value: float | None,
+    steps: int,
+    *,
+    explanation: str,
+    note: str = "",
+) -> Figure:
+    """Return a measured figure; its names are key, label and unit."""
+    key, label, unit = names
+    text = significant(value)
+    return Figure(
+        key=key,
+        label=label,
+        value=text,
+        unit=unit,
+        source=Source.MEASURED,
+        steps=0 if text == DASH else steps,
+        note=note if text != DASH else "",
+        explanation=explanation,
+    )

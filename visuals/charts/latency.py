@@ -1,0 +1,183 @@
+"""Each step's lap, prefill and decode apart, each on an axis of its own.
+
+A prefill lap can be a hundred times a decode lap; on one axis the decode bars would vanish. Cold
+and observed steps are drawn hollow and named. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+import altair as alt
+
+from inference.records.run import RunInfo, RunTrace
+from inference.records.steps import Phase, StepEvent
+from visuals.charts.axes import MAX_ROWS, axis_end, medians, nice_end, picked, stride_for
+from visuals.charts.roofline_rows import lower_bound_s
+from visuals.charts.theme import DASHED, DECODE, PREFILL, Chart, Row, finished, whole_numbers
+from visuals.charts.units import amount, counted, milliseconds, share
+
+EXPLANATION = {
+    "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
+    "feeds one token a pass, so each has its own axis.",
+    "how": "Measured: one lap of the clock over the forward pass and the choice of the token, "
+    "ended when the device was done. Drawing, pausing and pacing are in no lap. Hollow bars are "
+    "cold (the first calls after the model was loaded) or observed (something was captured). The "
+    "dashed line is counted: the least time of the step under the device's measured roofs.",
+    "formula": "TTFT = laps up to the first token; ITL = lap between two tokens; "
+    "TPOT = (E2E \u2212 TTFT) / (tokens \u2212 1)",
+    "source": "The definitions of vLLM's serving benchmark.",
+}
+
+
+def prefill_laps(trace: RunTrace | None = None) -> Chart:
+    """Return a bar for each prefill step; without a trace, the chart to be filled from outside."""
+    return _laps("prefill_laps", "prefill step", PREFILL, _datasets(trace, Phase.PREFILL))
+
+
+def decode_laps(trace: RunTrace | None = None) -> Chart:
+    """Return a bar for each decode step, or for each few of them when there are many."""
+    return _laps("decode_laps", "decode step", DECODE, _datasets(trace, Phase.DECODE))
+
+
+def lap_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> list[Row]:
+    """Return one row for each step of a phase; ``first`` is the number of the first one."""
+    steps = (event for event in events if event.phase is phase)
+    return [_lap_row(k, event) for k, event in enumerate(steps, start=first)]
+
+
+def bound_rows(
+    events: Iterable[StepEvent], info: RunInfo, phase: Phase, *, first: int = 1
+) -> list[Row]:
+    """Return the counted lower bound at both ends of each step; none without measured roofs."""
+    steps = enumerate((event for event in events if event.phase is phase), start=first)
+    rows = ((k, milliseconds(lower_bound_s(event, info))) for k, event in steps)
+    return [
+        {"k": k, "x": k + side, "ms": ms}
+        for k, ms in rows
+        if ms is not None
+        for side in (-0.5, 0.5)
+    ]
+
+
+def lap_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
+    """Return one row that holds the far ends of both axes, which grow in steps."""
+    laps_s = [event.duration_s for event in events if event.phase is phase]
+    steps = axis_end(len(laps_s), least=1 if phase is Phase.PREFILL else 16)
+    return [{"x": steps + 0.5, "y": nice_end(max(laps_s, default=0.0) * 1e3)}]
+
+
+def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
+    """Return what the newest step shows about latency, in one line."""
+    if not events:
+        return "No step yet."
+    return _about_newest(events, info) + _about_groups(events)
+
+
+def _about_groups(events: Sequence[StepEvent]) -> str:
+    """Return how many steps a bar stands for, once there are more than can be drawn."""
+    decode_steps = sum(event.phase is Phase.DECODE for event in events)
+    stride = stride_for(decode_steps, MAX_ROWS)
+    return f" Each bar is the median of {stride} steps." if stride > 1 else ""
+
+
+def _about_newest(events: Sequence[StepEvent], info: RunInfo | None) -> str:
+    """Return what the newest step shows."""
+    newest = events[-1]
+    lap = amount(milliseconds(newest.duration_s), "ms")
+    least_s = None if info is None else lower_bound_s(newest, info)
+    if least_s is not None and newest.duration_s > 0:
+        least = amount(milliseconds(least_s), "ms")
+        explained = share(least_s / newest.duration_s)
+        return f"{lap}{_named(newest)}; the counted {least} are {explained} of it."
+    if newest.phase is Phase.PREFILL:
+        return f"Prefill of {counted(newest.query_tokens, 'token')} took {lap}{_named(newest)}."
+    warm_s = [e.duration_s for e in events if e.phase is Phase.DECODE and _kind(e) == "warm"]
+    if not warm_s:
+        return f"This step {lap}{_named(newest)}."
+    middle = amount(milliseconds(median(warm_s)), "ms")
+    return f"This step {lap}{_named(newest)}; median of {len(warm_s):,} warm steps {middle}."
+
+
+def _named(event: StepEvent) -> str:
+    """Return the reason why a step does not count as warm."""
+    reasons = {
+        "warm": "",
+        "cold": ", cold: first-call costs are inside",
+        "observed": ", observed: looking cost time",
+    }
+    return reasons[_kind(event)]
+
+
+def _kind(event: StepEvent) -> str:
+    """Return how a step's lap must be read."""
+    if event.observed:
+        return "observed"
+    return "cold" if event.cold else "warm"
+
+
+def _lap_row(k: int, event: StepEvent) -> Row:
+    """Return the row of one step."""
+    kind = _kind(event)
+    return {
+        "k": k,
+        "from": k - 0.45,
+        "to": k + 0.45,
+        "ms": milliseconds(event.duration_s),
+        "kind": kind,
+        "note": None if kind == "warm" or event.parts else kind,
+    }
+
+
+def _datasets(trace: RunTrace | None, phase: Phase) -> dict[str, list[Row]] | None:
+    """Return the rows of a phase's chart by the names of their data."""
+    if trace is None:
+        return None
+    name = f"{phase.value}_laps"
+    rows = medians(lap_rows(trace.events, phase), "ms")
+    return {
+        name: rows,
+        f"{name}_bounds": picked(bound_rows(trace.events, trace.info, phase)),
+        f"{name}_extent": lap_extent(trace.events, phase),
+    }
+
+
+def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | None) -> Chart:
+    """Return bars over one named dataset, with the axes' ends in a second one."""
+    base = alt.Chart(alt.NamedData(name))
+    x_scale = alt.Scale(domainMin=0.5, nice=False)
+    x = alt.X("from:Q", title=title, axis=whole_numbers(), scale=x_scale)
+    y = alt.Y("ms:Q", title="ms per step", axis=alt.Axis(tickCount=4), scale=alt.Scale(nice=False))
+    is_warm = "datum.kind === 'warm'"
+    bars = base.mark_bar(color=colour, stroke=colour).encode(
+        x=x,
+        x2="to:Q",
+        y=y,
+        y2=alt.datum(0),
+        fillOpacity=alt.condition(is_warm, alt.value(0.95), alt.value(0.15)),
+        strokeWidth=alt.condition(is_warm, alt.value(0), alt.value(1.5)),
+        tooltip=[
+            alt.Tooltip("k:Q", title=title),
+            alt.Tooltip("ms:Q", title="lap, ms", format=".4~g"),
+            alt.Tooltip("kind:N"),
+        ],
+    )
+    # Above the plot, where no neighbour's bar is, and once for steps of one kind in a row.
+    notes = (
+        base.transform_window(before="lag(kind)", sort=[alt.SortField("k")])
+        .transform_filter("datum.note !== null && datum.note !== datum.before")
+        .mark_text(dy=-3, align="left", baseline="bottom", fontSize=13, color=colour)
+    )
+    # The page's theme gives the style its colour, which must stand out on the bars.
+    bounds = alt.Chart(alt.NamedData(f"{name}_bounds")).mark_line(
+        style="bound", strokeDash=list(DASHED), strokeWidth=2
+    )
+    ends = alt.Chart(alt.NamedData(f"{name}_extent")).mark_point(opacity=0)
+    chart = alt.layer(
+        bars,
+        bounds.encode(x=alt.X("x:Q", title=title), y=alt.Y("ms:Q", title="ms per step")),
+        notes.encode(x=x, y=alt.value(0), text="note:N"),
+        ends.encode(x=alt.X("x:Q", title=title), y=alt.Y("y:Q", title="ms per step")),
+    )
+    return finished(chart, datasets, description=f"Bar chart: milliseconds of each {title}.")

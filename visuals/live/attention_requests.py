@@ -1,0 +1,200 @@
+"""Which attention each run is looked at, and what the engine has told of it. No torch.
+
+Maps stay in memory, those of the newest runs only. The engine remembers the prompt of the run it
+took up last; of older ones only what was recorded can be shown. The owner locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from inference.process.messages import Attended, Command, LookAt, LookRefused
+from inference.records.attention import AttentionChoice, AttentionMap
+from inference.records.options import Policy
+from inference.runs.trace_builder import Recording
+from visuals.live.attention_feed import Looked
+
+KEPT_MAPS = 4  # runs; 32 MiB each at most
+KEPT_LOOKS = 64
+RECORDED = (
+    "Weights stay in the memory of the page that made the run, so a run from a file has none; "
+    "start a run to see them."
+)
+OFF = "Looking is switched off in Settings."
+FROM_NEXT_STEP = (
+    "This layer is looked at from the next step on. For the prompt's rows start another run: it "
+    "begins with this choice."
+)
+ONLY_PROMPT = "The run is over: of another head only the prompt's rows can still be had."
+OTHER_LAYER = (
+    "The run is over, and this layer was not looked at while it went. The next run begins with the "
+    "layer chosen here."
+)
+SHARED_ROWS = (
+    "Several requests take the same row of this batch one after another, so weights are not shown; "
+    "give each request a slot of its own, and the same arrival time, to see them."
+)
+FOLLOWED = "Another run has followed; this one keeps only what was seen while it went."
+
+
+@dataclass(slots=True)
+class _Look:
+    """What one run is looked at.
+
+    Attributes:
+        kept: What was seen while the run went, where another head was asked for afterwards.
+        is_possible: False where rows are taken by several requests, one after another.
+    """
+
+    choice: AttentionChoice | None
+    recording: Recording | None = None
+    kept: tuple[AttentionMap, ...] = ()
+    notice: str = ""
+    is_over: bool = False
+    is_possible: bool = True
+
+
+class Looks:
+    """The looks of all runs on one engine."""
+
+    def __init__(self, send: Callable[[Command], None]) -> None:
+        self._send = send
+        self._looks: dict[str, _Look] = {}
+
+    def begin(self, run_id: str, choice: AttentionChoice | None) -> None:
+        """Take up a run that the engine is told to look at so."""
+        self._looks[run_id] = _Look(choice, notice="" if choice is not None else OFF)
+        for old in list(self._looks)[:-KEPT_LOOKS]:
+            del self._looks[old]
+        for look in list(self._looks.values())[:-KEPT_MAPS]:
+            look.kept = ()
+            if look.recording is not None:
+                look.recording.forget_attention()
+
+    def started(self, run_id: str, recording: Recording) -> None:
+        """Keep maps of this run in its recording."""
+        look = self._looks.get(run_id)
+        if look is None:
+            return
+        look.recording = recording
+        if not _shares_rows(recording):
+            return
+        before, look.choice = look.choice, None
+        look.notice, look.is_possible = SHARED_ROWS, False
+        if before is not None:
+            self._send(LookAt(run_id=run_id, choice=None))
+
+    def ended(self, run_id: str) -> None:
+        """Take note that no step will follow."""
+        if run_id in self._looks:
+            self._looks[run_id].is_over = True
+
+    def ask(self, run_id: str, choice: AttentionChoice, query: int | None = None) -> None:
+        """Look at this from the next step on, or at one query of the prompt exactly."""
+        look = self._looks.get(run_id)
+        if look is None or not look.is_possible:
+            return
+        is_newest = next(reversed(self._looks)) == run_id
+        if query is not None:
+            if is_newest and choice == look.choice:
+                self._send(LookAt(run_id=run_id, choice=choice, query=query))
+            return
+        if choice == look.choice:
+            look.notice = ""
+            return
+        if look.is_over:
+            look.kept = look.kept or _recorded(look)
+            if _held(look.kept, choice):
+                look.choice, look.notice = choice, ""
+                return
+        look.notice, is_possible = _judged(look, choice, is_newest=is_newest)
+        if is_possible:
+            look.choice = choice
+            self._send(LookAt(run_id=run_id, choice=choice))
+
+    def receive(self, reply: Attended | LookRefused) -> None:
+        """Take what the engine saw, or why it cannot look."""
+        look = self._looks.get(reply.run_id)
+        if look is None:
+            return
+        if isinstance(reply, LookRefused):
+            seen = look.recording.attention() if look.recording is not None else ()
+            look.choice = seen[-1].choice if seen else None
+            look.notice = f"{reply.sentence[0].upper()}{reply.sentence[1:]}."
+        elif look.recording is not None and reply.attention.choice == look.choice:
+            look.recording.add_attention(reply.attention, reply.query)
+
+    def looked(self, run_id: str, *, is_from_file: bool = False) -> Looked:
+        """Return what is known of a run's attention."""
+        look = self._looks.get(run_id)
+        if look is None:
+            return Looked(notice=RECORDED if is_from_file else "")
+        recording = look.recording
+        if recording is None:
+            return Looked(choice=look.choice, notice=look.notice)
+        return Looked(
+            choice=look.choice,
+            maps=_held(look.kept, look.choice) or recording.attention(),
+            exact_row=recording.exact_row,
+            notice=look.notice,
+        )
+
+
+def _shares_rows(recording: Recording) -> bool:
+    """Return whether a row of the batch is taken by one request after another.
+
+    Requests that come in at different times are in several batches, each from row 0 on.
+    """
+    plan, requests = recording.info.plan, recording.requests
+    is_short = plan.slots is not None and plan.slots < len(requests)
+    are_apart = len({request.arrival_s for request in requests}) > 1
+    return plan.policy is Policy.STATIC and (is_short or are_apart)
+
+
+def _recorded(look: _Look) -> tuple[AttentionMap, ...]:
+    return look.recording.attention() if look.recording is not None else ()
+
+
+def _held(
+    kept: tuple[AttentionMap, ...], choice: AttentionChoice | None
+) -> tuple[AttentionMap, ...]:
+    """Return the kept maps that answer for a choice; of all heads' maps each head's own."""
+    if not kept or choice is None:
+        return ()
+    seen = kept[-1].choice
+    if seen == choice:
+        return kept
+    is_one_of_all = seen.is_all_heads and not choice.is_all_heads and choice.head is not None
+    if not is_one_of_all or replace(seen, head=choice.head, is_all_heads=False) != choice:
+        return ()
+    return tuple(_of_head(one, choice) for one in kept if choice.head in one.heads)
+
+
+def _of_head(seen: AttentionMap, choice: AttentionChoice) -> AttentionMap:
+    """Return one head's part of a map of all heads."""
+    plane = slice(seen.heads.index(choice.head or 0), None)
+    parts = (seen.weights, seen.first_token, seen.rest_of_first_cell)
+    weights, first, rest = (None if one is None else one[plane][:1] for one in parts)
+    return replace(
+        seen,
+        choice=choice,
+        heads=seen.heads[plane][:1],
+        weights=weights,
+        first_token=first,
+        rest_of_first_cell=rest,
+    )
+
+
+def _judged(look: _Look, choice: AttentionChoice, *, is_newest: bool) -> tuple[str, bool]:
+    """Return what to say of another choice, and whether it can be had at all."""
+    before = look.choice
+    is_same_layer = before is not None and before.layer == choice.layer
+    if not look.is_over:
+        has_begun = look.recording is not None and bool(look.recording.attention())
+        return ("" if is_same_layer or not has_begun else FROM_NEXT_STEP), True
+    if not is_newest:
+        return FOLLOWED, False
+    if not is_same_layer:
+        return OTHER_LAYER, False
+    return ONLY_PROMPT, True

@@ -1,0 +1,105 @@
+"""Downloads of runs: run file, tables, timeline, report, and each chart as a picture or spec."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from inference.records.run import RunTrace
+from inference.runs.comparisons import figures_of, subjects_of
+from inference.runs.exports import figures_csv, steps_csv, steps_parquet
+from inference.runs.perfetto import perfetto_json
+from inference.runs.run_file import to_json
+from visuals.charts.chart_files import NamedChart, png, spec_json, svg
+from visuals.charts.report import report_html
+from visuals.live.vega_bundle import bundle
+
+_Content = str | bytes
+
+
+def export_menu(
+    traces: Sequence[RunTrace], charts: Sequence[NamedChart], *, title: str, stem: str
+) -> None:
+    """Draw the menu of everything that these runs can be taken away as.
+
+    Args:
+        traces: At least one.
+        charts: Those on the page.
+        title: Heading of the report.
+        stem: Beginning of the files' names, made by the program.
+    """
+    with st.popover("Export", icon=":material/download:", key="export"):
+        _download(
+            "Report (HTML)",
+            (f"{stem}.html", "text/html"),
+            lambda: report_html(traces, bundle(), title=title),
+            help_text="One file with charts, figures, texts and the run file; opens offline.",
+        )
+        _download(
+            "Run file (JSON, gzip)",
+            (f"{stem}.json.gz", "application/gzip"),
+            lambda: gzip.compress(to_json(tuple(traces)).encode(), mtime=0),
+            help_text="Every step, token, byte count and reading; this program opens it again.",
+        )
+        if len(traces) > 1:
+            _download(
+                "Figures (CSV)",
+                (f"{stem}-figures.csv", "text/csv"),
+                lambda: figures_csv([figures_of(one) for one in subjects_of(traces)]),
+                help_text="The table of this page, in seconds and bytes.",
+            )
+        _download(
+            "Steps (CSV)",
+            (f"{stem}-steps.csv", "text/csv"),
+            lambda: steps_csv(traces),
+            help_text="A row for each step. Of one request, lap_s + wait_s add up to its time.",
+        )
+        _download(
+            "Steps (Parquet)",
+            (f"{stem}-steps.parquet", "application/vnd.apache.parquet"),
+            lambda: steps_parquet(traces),
+            help_text="The same rows with their types.",
+        )
+        if len(traces) == 1:
+            _download(
+                "Timeline (Perfetto)",
+                (f"{stem}.trace.json", "application/json"),
+                lambda: perfetto_json(traces[0]),
+                help_text="Open it at ui.perfetto.dev or chrome://tracing.",
+            )
+        _chart_downloads(charts, stem)
+
+
+def _chart_downloads(charts: Sequence[NamedChart], stem: str) -> None:
+    """Draw the downloads of the chart chosen."""
+    titles = {one.title: one for one in charts}
+    one = titles[st.selectbox("Chart", list(titles), key="export-chart")]
+    with st.container(horizontal=True, gap="xsmall"):
+        name = f"{stem}-{one.name}"
+        _download("PNG", (f"{name}.png", "image/png"), lambda: png(one.build()))
+        _download("SVG", (f"{name}.svg", "image/svg+xml"), lambda: svg(one.build()))
+        _download(
+            "Vega-Lite", (f"{name}.vl.json", "application/json"), lambda: spec_json(one.build())
+        )
+
+
+def _download(
+    label: str,
+    file: tuple[str, str],
+    make: Callable[[], _Content],
+    *,
+    help_text: str | None = None,
+) -> None:
+    """Draw one button; its file is made when it is pressed."""
+    name, mime = file
+    st.download_button(
+        label,
+        data=make,
+        file_name=name,
+        mime=mime,
+        key=f"download-{label}",
+        on_click="ignore",
+        help=help_text,
+    )

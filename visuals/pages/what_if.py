@@ -1,0 +1,157 @@
+"""The what-if section: any published model on any device, all of it counted."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.counting.datasheets import device_ceilings, device_memory_bytes
+from inference.counting.gpu_specs import PARTS
+from inference.counting.public_configs import public_config_names
+from inference.counting.public_shapes import STORED_DTYPES, public_shape
+from inference.counting.shape_jobs import ShapeJobs, read_config_fields
+from inference.counting.what_if import what_if, with_kv_bytes
+from inference.records.costs import Ceilings
+from inference.records.errors import TokenByTokenError
+from inference.records.model import ModelShape
+from inference.records.rooflines import Workload
+from visuals.charts.what_if import batch_times, results, roofs_text, turns, whatif_roofline
+from visuals.live.hub import Hub
+
+OWN_CONFIG = "a config.json of my own \u2026"
+OWN_RATES = "two rates of my own \u2026"
+THIS_MACHINE = "this machine, measured"
+KV_BYTES = {"as the weights": None, "float32": 4, "bfloat16": 2, "float16": 2, "float8": 1}
+POLL_S = 0.5
+CHART_HEIGHT = 300
+TERA, GIGA = 1e12, 1e9
+LONGEST = 1 << 22
+
+
+def whatif_section(hub: Hub, jobs: ShapeJobs) -> None:
+    """Draw the questions on the left and the counted answers on the right."""
+    left, right = st.columns([4, 8], gap="medium")
+    with left:
+        model, device = st.container(), st.container()
+        dtype = _choice("Number format of the weights (dtype)", list(STORED_DTYPES), "wi-dtype")
+        with model:
+            shape = _model(jobs, dtype)
+        with device:
+            ceilings, memory_bytes = _device(hub, dtype)
+        workload = _workload()
+        kv_bytes = KV_BYTES[_choice("Number format of the K/V", list(KV_BYTES), "wi-kv")]
+    with right:
+        if shape is None or ceilings is None:
+            st.info("Choose a model and a device; every figure is counted, none is measured.")
+            return
+        if kv_bytes is not None:
+            shape = with_kv_bytes(shape, kv_bytes)
+        _answers(shape, ceilings, workload, memory_bytes)
+
+
+def _model(jobs: ShapeJobs, dtype: str) -> ModelShape | None:
+    """Return the shape asked for; None while there is none, and the page says why."""
+    names = [*public_config_names(), OWN_CONFIG]
+    name = _choice("Model", names, "wi-model", index=names.index("Llama-3.1-8B"))
+    if name != OWN_CONFIG:
+        return public_shape(name, dtype)
+    upload = st.file_uploader(
+        "config.json",
+        type=["json"],
+        key="wi-config",
+        help="As published with a model. No weights are needed and no code of it is run.",
+    )
+    if upload is None:
+        return None
+    try:
+        answer = jobs.answer(read_config_fields(upload.getvalue()), dtype)
+    except TokenByTokenError as error:
+        st.error(str(error))
+        return None
+    if answer.is_working:
+        _waiting(jobs, upload.getvalue(), dtype)
+    elif answer.shape is None:
+        st.error(answer.sentence)
+    return answer.shape
+
+
+def _waiting(jobs: ShapeJobs, content: bytes, dtype: str) -> None:
+    """Say that the config is being counted, and run the page again when it is."""
+
+    @st.fragment(run_every=POLL_S)
+    def waiting_line() -> None:
+        st.info("Counting the model's matrices; this takes some ten seconds \u2026")
+        if not jobs.answer(read_config_fields(content), dtype).is_working:
+            st.rerun()
+
+    waiting_line()
+
+
+def _device(hub: Hub, dtype: str) -> tuple[Ceilings | None, int | None]:
+    """Return the roofs and memory of the device asked for; None where it has none for the dtype."""
+    measured = hub.measure_status().ceilings
+    names = [part.name for part in PARTS] + ([THIS_MACHINE] if measured is not None else [])
+    name = _choice("Device", [*names, OWN_RATES], "wi-device", index=names.index("H100 SXM"))
+    if name == THIS_MACHINE and measured is not None:
+        return measured.ceilings, measured.device.memory_bytes
+    try:
+        if name == OWN_RATES:
+            return device_ceilings(_own_rates(), dtype), None
+        return device_ceilings(name, dtype), device_memory_bytes(name)
+    except TokenByTokenError as error:
+        st.error(str(error))
+        return None, None
+
+
+def _own_rates() -> str:
+    tflops = st.number_input("Matrix products, TFLOP/s", 0.001, 1e6, 989.4, key="wi-tflops")
+    gigabytes = st.number_input("Memory, GB/s", 0.001, 1e6, 3350.0, key="wi-gbs")
+    return f"{tflops * TERA}:{gigabytes * GIGA}"
+
+
+def _workload() -> Workload:
+    batch = st.number_input("Sequences in the batch (B)", 1, 1 << 16, 1, key="wi-batch")
+    prompt = st.number_input("Tokens of each prompt (T)", 1, LONGEST, 1024, key="wi-prompt")
+    context = st.number_input("Context while decoding (L)", 1, LONGEST, 2048, key="wi-context")
+    return Workload(batch=int(batch), prompt_tokens=int(prompt), context_tokens=int(context))
+
+
+def _answers(
+    shape: ModelShape, ceilings: Ceilings, workload: Workload, memory_bytes: int | None
+) -> None:
+    """Show the figures, where the limits turn, and both charts."""
+    answer = what_if(shape, ceilings, workload, memory_bytes)
+    st.caption(f"Roofs: {roofs_text(ceilings)}. Everything below is **counted**.")
+    boxes = st.columns(3) + st.columns(3)
+    for box, result in zip(boxes, results(answer, workload, memory_bytes), strict=True):
+        box.metric(
+            result.label,
+            result.value,
+            delta=result.note or None,
+            delta_color="off",
+            delta_arrow="off",
+            help=f"Counted. {result.help}",
+        )
+    if answer.fits is False:
+        st.warning("Weights and K/V do not fit into this device's memory.")
+    st.markdown("  \n".join(turns(answer)))
+    for sentence in shape.uncounted:
+        st.warning(f"How this was counted: {sentence}")
+    one, other = st.columns(2)
+    with one:
+        st.altair_chart(
+            whatif_roofline(answer).properties(height=CHART_HEIGHT),
+            width="stretch",
+            theme="streamlit",
+            key="wi-roofline",
+        )
+    with other:
+        st.altair_chart(
+            batch_times(shape, ceilings, workload.context_tokens).properties(height=CHART_HEIGHT),
+            width="stretch",
+            theme="streamlit",
+            key="wi-batches",
+        )
+
+
+def _choice(label: str, options: list[str], key: str, *, index: int = 0) -> str:
+    return st.selectbox(label, options, index=index, key=key) or options[index]

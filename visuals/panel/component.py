@@ -1,0 +1,135 @@
+"""The live panel on a page: one component that follows one run, mounted once and never remounted.
+
+The component opens its own WebSocket, so the page's reruns neither move nor slow it. What it is
+given here stays the same while a run goes; then a rerun costs nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamlit.components import v2
+
+from visuals.charts import (
+    attention,
+    kv_cache,
+    latency,
+    next_token,
+    roofline,
+    slots,
+    tokens,
+    utilization,
+    weight_reuse,
+)
+
+if TYPE_CHECKING:
+    from streamlit.components.v2.bidi_component import ComponentResult
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = (
+    "panel_base.js",
+    "panel_header.js",
+    "panel_tokens.js",
+    "panel_attention.js",
+    "panel_mask_places.js",
+    "panel_mask_paint.js",
+    "panel_mask_words.js",
+    "panel_mask.js",
+    "panel_charts.js",
+    "panel_roofline.js",
+    "panel_weights.js",
+    "panel_next.js",
+    "panel_batch.js",
+    "panel.js",
+)
+_CHARTS = (
+    latency.prefill_laps,
+    latency.decode_laps,
+    kv_cache.cache_growth,
+    kv_cache.cache_layers,
+    kv_cache.tokens_per_layer,
+    utilization.utilization,
+    utilization.power,
+    roofline.roofline_step,
+    roofline.roofline_linear,
+    roofline.roofline_attention,
+    next_token.entropy_by_step,
+    slots.slot_timeline,
+)
+_EXPLANATIONS = {
+    "tokens": tokens.EXPLANATION,
+    "mask": attention.EXPLANATION,
+    "latency": latency.EXPLANATION,
+    "kv": kv_cache.EXPLANATION,
+    "utilization": utilization.EXPLANATION,
+    "roofline": roofline.EXPLANATION,
+    "weights": weight_reuse.EXPLANATION,
+    "next": next_token.EXPLANATION,
+    "batch": slots.EXPLANATION,
+}
+_STYLES = ("panel.css", "panel_attention.css")
+
+
+def panel_script() -> str:
+    """Return the component's script: its parts, in order, as one module."""
+    return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+
+
+@cache
+def chart_specs() -> dict[str, object]:
+    """Return the Vega-Lite spec of every live chart by its name, without rows."""
+    return {chart.__name__: chart().to_dict() for chart in _CHARTS}
+
+
+_component = v2.component(
+    "token_by_token_live_panel",
+    html="",
+    css="\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES),
+    js=panel_script(),
+    isolate_styles=True,
+)
+
+
+def live_panel(
+    run_id: str,
+    token: str,
+    *,
+    key: str,
+    frame: dict[str, object] | None = None,
+    label: str = "",
+) -> ComponentResult:
+    """Show a run and return what the panel tells: state, transport, cursor, look and part.
+
+    Args:
+        run_id: The run to follow; another one takes this one's place in the same panel.
+        token: The run's secret for the live route.
+        key: Must stay the same between reruns, or the panel is built anew each time.
+        frame: Given, the panel draws it instead of opening a WebSocket. It should start at
+            ``cursor``; a frame that starts at 0 is drawn from scratch.
+        label: Stands before the model's name, such as "recorded run".
+    """
+    data: dict[str, object] = {
+        "run_id": run_id,
+        "token": token,
+        "label": label,
+        "specs": chart_specs(),
+        "explanations": _EXPLANATIONS,
+    }
+    if frame is not None:
+        data["frame"] = frame
+    return _component(
+        key=key,
+        data=data,
+        default={"state": None, "transport": "socket", "cursor": 0, "look": None, "part": "step"},
+        on_state_change=_nothing,
+        on_transport_change=_nothing,
+        on_cursor_change=_nothing,
+        on_look_change=_nothing,
+        on_part_change=_nothing,
+    )
+
+
+def _nothing() -> None:
+    """Do nothing: a callback makes its value part of the result, and the page reads it there."""
