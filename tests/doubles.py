@@ -15,21 +15,22 @@ from inference.records.steps import CacheState
 class ScriptedClock:
     """A StepClock whose time moves only when it is told to.
 
-    Each lap takes the next scripted duration, plus whatever ``advance`` adds while the lap runs: so
-    work done inside a lap shows in it, and work done between laps does not.
+    Each step time takes the next scripted duration, plus whatever ``advance`` adds while the step
+    time runs: so work done inside a step time shows in it, and work done between step times does
+    not.
 
     Attributes:
         time_s: What ``now_s`` returns.
-        laps_s: Laps handed out so far.
-        host_s: What ``handed_over`` returns.
+        step_times_s: Step times handed out so far.
+        host_s: What ``launched`` returns.
     """
 
-    def __init__(self, laps_s: Iterable[float] = (), *, name: str = "host") -> None:
+    def __init__(self, step_times_s: Iterable[float] = (), *, name: str = "host") -> None:
         self.name = name
         self.host_s: float | None = None
         self.time_s = 0.0
-        self.laps_s: list[float] = []
-        self._script = iter(laps_s)
+        self.step_times_s: list[float] = []
+        self._script = iter(step_times_s)
         self._started_s: float | None = None
 
     def advance(self, seconds: float) -> None:
@@ -40,24 +41,24 @@ class ScriptedClock:
         """Return the scripted time."""
         return self.time_s
 
-    def start_lap(self) -> None:
-        """Begin a lap."""
-        assert self._started_s is None, "a lap is running already"
+    def start_timing(self) -> None:
+        """Begin a step time."""
+        assert self._started_s is None, "a step time is running already"
         self._started_s = self.time_s
 
-    def handed_over(self) -> float | None:
+    def launched(self) -> float | None:
         """Return the scripted host time."""
-        assert self._started_s is not None, "no lap is running"
+        assert self._started_s is not None, "no step time is running"
         return self.host_s
 
-    def end_lap(self) -> float:
-        """Let the next scripted duration pass and end the lap."""
-        assert self._started_s is not None, "no lap is running"
+    def end_timing(self) -> float:
+        """Let the next scripted duration pass and end the step time."""
+        assert self._started_s is not None, "no step time is running"
         self.advance(next(self._script))
-        lap_s = self.time_s - self._started_s
+        step_time_s = self.time_s - self._started_s
         self._started_s = None
-        self.laps_s.append(lap_s)
-        return lap_s
+        self.step_times_s.append(step_time_s)
+        return step_time_s
 
 
 class ScriptedEngine:
@@ -126,7 +127,7 @@ class ScriptedBackend:
             tokens_per_layer=(max(row_tokens),), used_bytes=held, allocated_bytes=held
         )
 
-    def look_at(self, choice: AttentionChoice | None) -> None:
+    def capture(self, choice: AttentionChoice | None) -> None:
         """Refuse: it has no attention."""
         assert choice is None, "a scripted backend attends to nothing"
 

@@ -24,7 +24,7 @@ from inference.records.run import RunTrace
 # by more than a boost clock's worth was measured wrongly.
 LEAST_OF_SHEET = 0.33
 MOST_OF_SHEET = 1.05
-# Source: our choice. Between two laps the loop below only calls the clock; a host that is
+# Source: our choice. Between two timings the loop below only calls the clock; a host that is
 # interrupted once in a while is allowed for.
 LEAST_OF_WALL = 0.9
 ALLOCATOR_BYTES = 512  # Source: PyTorch's notes on CUDA memory: blocks are multiples of 512 bytes.
@@ -142,31 +142,31 @@ def roofs_in_bounds(measured: MeasuredCeilings) -> Check:
     )
 
 
-def laps_fill_the_wall(bench: Bench) -> Check:
-    """Check that laps of steps in a tight loop sum to the host's own time over it."""
+def step_times_fill_the_wall(bench: Bench) -> Check:
+    """Check that timings of steps in a tight loop sum to the host's own time over it."""
     clock, backend = bench.clock, bench.backend
     request = bench.requests(1, 1)[0]
     backend.prepare(DecodeMode.EAGER, 1, 1)
     backend.start()
     backend.forward([list(request.prompt_ids)]).argmax(dim=-1).cpu()
-    laps: list[float] = []
+    timings: list[float] = []
     began_s = clock.now_s()
     for _ in range(bench.sizes.new_tokens):
-        clock.start_lap()
+        clock.start_timing()
         backend.forward([[1]]).argmax(dim=-1).cpu()  # waits for the device, as a step does
-        laps.append(clock.end_lap())
+        timings.append(clock.end_timing())
     wall_s = clock.now_s() - began_s
-    share = fsum(laps) / wall_s
-    is_within = LEAST_OF_WALL <= share <= 1.0 + 1.0 / len(laps)
+    share = fsum(timings) / wall_s
+    is_within = LEAST_OF_WALL <= share <= 1.0 + 1.0 / len(timings)
     return Check(
-        name="laps sum to wall time",
+        name="timings sum to wall time",
         is_passed=is_within if bench.sizes.is_timed else None,
-        told=f"{len(laps)} laps make {share:.1%} of {wall_s * 1e3:.1f} ms",
+        told=f"{len(timings)} timings make {share:.1%} of {wall_s * 1e3:.1f} ms",
     )
 
 
-def laps_do_not_overlap(traces: Iterable[RunTrace]) -> Check:
-    """Check that no lap of the recorded runs reaches into the next step."""
+def step_times_do_not_overlap(traces: Iterable[RunTrace]) -> Check:
+    """Check that no timing of the recorded runs reaches into the next step."""
     worst_s = 0.0
     pairs = 0
     for trace in traces:
@@ -174,21 +174,21 @@ def laps_do_not_overlap(traces: Iterable[RunTrace]) -> Check:
             worst_s = max(worst_s, one.started_s + one.duration_s - following.started_s)
             pairs += 1
     return Check(
-        name="no lap reaches into the next step",
+        name="no timing reaches into the next step",
         is_passed=worst_s <= OVERLAP_S if pairs else None,
         told=f"in {pairs} pairs of steps the worst overlap is {worst_s * 1e3:.3f} ms",
     )
 
 
-def allocator_of(place: torch.device) -> Allocated | None:
+def allocator_of(device: torch.device) -> Allocated | None:
     """Return what tells how many bytes are allocated on a device; None where nothing does."""
-    if place.type != "cuda":
+    if device.type != "cuda":
         return None
 
     def allocated() -> int:
-        torch.cuda.synchronize(place)
+        torch.cuda.synchronize(device)
         # What was asked for: blocks of the large pool may be 1 MiB longer than that.
-        return int(torch.cuda.memory_stats(place)["requested_bytes.all.current"])
+        return int(torch.cuda.memory_stats(device)["requested_bytes.all.current"])
 
     return allocated
 

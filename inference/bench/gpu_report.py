@@ -20,11 +20,11 @@ from inference.bench.gpu_checks import (
     Check,
     allocator_of,
     cache_bytes,
-    laps_do_not_overlap,
-    laps_fill_the_wall,
     roofs_in_bounds,
     same_as_eager,
     same_ids,
+    step_times_do_not_overlap,
+    step_times_fill_the_wall,
 )
 from inference.bench.gpu_setup import Bench, Sizes, decoding
 from inference.bench.gpu_speeds import BatchSpeed, Speed, batch_speeds, decode_energy, speeds
@@ -133,7 +133,7 @@ def make_report(subject: Subject, sizes: Sizes, folder: Path, tell: Tell) -> Rep
     modes = (*MODES, DecodeMode.COMPILED) if subject.has_compiled else MODES
     checks += _usual_checks(bench, modes, tell)
     measured = _timed(bench, modes, began_s, tell)
-    checks.append(laps_do_not_overlap(measured.all_runs))
+    checks.append(step_times_do_not_overlap(measured.all_runs))
     cost_s, reasons = measured_reading_cost(bench)
     report = Report(
         subject=replace(subject, model=bench.loaded.model_id),
@@ -163,8 +163,8 @@ def _usual_checks(bench: Bench, modes: Iterable[DecodeMode], tell: Tell) -> list
         if mode is not DecodeMode.EAGER:
             tell(f"{mode} steps against eager ones")
             checks.append(same_as_eager(bench, mode))
-    tell("cache bytes and laps")
-    checks += [cache_bytes(bench, allocator_of(bench.place)), laps_fill_the_wall(bench)]
+    tell("cache bytes and timings")
+    checks += [cache_bytes(bench, allocator_of(bench.place)), step_times_fill_the_wall(bench)]
     tell("roofs")
     dtype = DTYPES[bench.loaded.device.dtype]
     roofs = measure_ceilings(bench.place, dtype, plan=bench.sizes.plan(bench.place))
@@ -235,11 +235,11 @@ def report_text(report: Report) -> str:
         "|---|---|---|",
         *(f"| {one.name} | {marks[one.is_passed]} | {one.told} |" for one in report.checks),
         "",
-        "| one row | tokens/s, all time | tokens/s, decode laps | host's share | J/token |",
+        "| one row | tokens/s, all time | tokens/s, decode timings | host's share | J/token |",
         "|---|---|---|---|---|",
         *(_speed_line(speed) for speed in report.speeds),
         "",
-        "| rows | tokens/s, decode laps |",
+        "| rows | tokens/s, decode timings |",
         "|---|---|",
         *(f"| {rows} | {_number(rate)} |" for rows, rate in report.batches),
         "",
@@ -255,9 +255,9 @@ def _speed_line(speed: Speed) -> str:
     if speed.note:
         return f"| {speed.name} | not measured: {speed.note} | | | |"
     share = "" if speed.host_ratio is None else f"{speed.host_ratio:.0%}"
-    whole, laps = _number(speed.tokens_per_s), _number(speed.decode_tokens_per_s)
+    whole, timings = _number(speed.tokens_per_s), _number(speed.decode_tokens_per_s)
     joules = "" if speed.joules_per_token is None else f"{speed.joules_per_token:.3g}"
-    return f"| {speed.name} | {whole} | {laps} | {share} | {joules} |"
+    return f"| {speed.name} | {whole} | {timings} | {share} | {joules} |"
 
 
 def _roof_lines(ceilings: Ceilings | None) -> list[str]:

@@ -37,7 +37,7 @@ class Sizes:
         batches: Rows of the runs of the sweep.
         batch_tokens: New tokens of each row there.
         repeats: Timed runs of each way to decode, of which the median counts.
-        is_timed: False where laps are too few and short to be judged.
+        is_timed: False where timings are too few and short to be judged.
         plan: The sweeps of the roofs; None for the usual ones.
     """
 
@@ -65,9 +65,9 @@ FULL = Sizes(
 )
 
 
-def dry_plan(place: torch.device) -> SweepPlan:
+def dry_plan(device: torch.device) -> SweepPlan:
     """Return sweeps that end at once and mean nothing."""
-    return SweepPlan(read_bytes=(1 << 20,), orders=(32, 64), clock=clock_for(place))
+    return SweepPlan(read_bytes=(1 << 20,), orders=(32, 64), clock=clock_for(device))
 
 
 DRY = Sizes(
@@ -89,7 +89,7 @@ class Bench:
     Attributes:
         loaded: The model.
         sizes: How much is measured.
-        clock: What times laps on the device.
+        clock: What times timings on the device.
         backend: The model as the engine uses it.
         ceilings: The device's roofs, for recorded runs to carry; set before the first of them.
     """

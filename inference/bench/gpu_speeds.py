@@ -31,8 +31,8 @@ class Speed:
     Attributes:
         name: What ran.
         tokens_per_s: New tokens over the whole time, prefill included; the median of the repeats.
-        decode_tokens_per_s: New tokens over decode laps; None where there are no laps.
-        host_ratio: Share of a decode lap until the host had handed it over; None likewise.
+        decode_tokens_per_s: New tokens over decode timings; None where there are no timings.
+        host_ratio: Share of a decode timing until the host had handed it over; None likewise.
         joules_per_token: Of the decode steps; None where the counter cannot tell.
         note: Why it was not measured; empty when it was.
     """
@@ -78,10 +78,10 @@ def library_speed(bench: Bench) -> Speed:
     }
     times: list[float] = []
     for _ in range(sizes.repeats + 1):
-        bench.clock.start_lap()
+        bench.clock.start_timing()
         with torch.inference_mode():
             model.generate(ids, **settings).cpu()
-        times.append(bench.clock.end_lap())
+        times.append(bench.clock.end_timing())
     return Speed(
         name="the library's generate()", tokens_per_s=sizes.new_tokens / median(times[1:] or times)
     )
@@ -112,7 +112,7 @@ def _speed(bench: Bench, name: str, options: GenerationOptions) -> tuple[Speed, 
 def _whole_rate(trace: RunTrace) -> float:
     """Return new tokens per second from the first step's start to the last step's end.
 
-    The time between laps is in it: describing each step, recording it, and telemetry.
+    The time between timings is in it: describing each step, recording it, and telemetry.
     """
     last = trace.events[-1]
     seconds = last.started_s + last.duration_s - trace.events[0].started_s

@@ -64,11 +64,11 @@ def step_s(stamps: Sequence[float], warm: int) -> float:
     Raises:
         InputError: No step is left.
     """
-    laps = [after - before for before, after in pairwise(stamps)][warm:]
-    if not laps:
+    timings = [after - before for before, after in pairwise(stamps)][warm:]
+    if not timings:
         msg = f"{max(0, len(stamps) - 1)} steps are too few to leave {warm} out; take more"
         raise InputError(msg)
-    return median(laps)
+    return median(timings)
 
 
 def alternate(subjects: Mapping[str, Round], rounds: int) -> dict[str, tuple[float, ...]]:

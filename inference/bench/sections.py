@@ -23,7 +23,7 @@ from inference.counting.costs import step_cost
 from inference.engine.clock import StepClock
 from inference.kernels.install import install
 from inference.models.loading import LoadedModel
-from inference.records.batches import BatchLap
+from inference.records.batches import BatchTiming
 from inference.records.rooflines import MeasuredCeilings
 from inference.runs.interning import Sharing
 
@@ -34,7 +34,7 @@ BATCH_CONTEXT = 128
 MEMORY_STEPS = 64
 ROOM_TOKENS = 4  # fed before and after the steps that count
 SWEEP_CONTEXTS = (128, 1024, 4096)
-ENGINE, PLAIN, LOOKING = "engine", "engine, no kernels", "engine, looking at one layer"
+ENGINE, PLAIN, CAPTURING = "engine", "engine, no kernels", "engine, looking at one layer"
 BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
 
 
@@ -66,7 +66,7 @@ class ContextFigures:
     Attributes:
         tokens_per_s: By subject.
         ratios: The engine's speed by that of each other subject, within each round.
-        looking_ratio: The speed of steps whose attention was captured, by that of the others.
+        capture_ratio: The speed of steps whose attention was captured, by that of the others.
         roof_ratio: The bytes that a step must move by its time, as a share of the memory's
             measured rate; None without one.
     """
@@ -75,7 +75,7 @@ class ContextFigures:
     tokens_per_s: dict[str, Spread]
     ratios: dict[str, Spread]
     observed_ratio: Spread
-    looking_ratio: Spread
+    capture_ratio: Spread
     roof_ratio: Spread | None
 
 
@@ -95,8 +95,8 @@ def measure_contexts(
     """Return the figures of each context that the model takes."""
     found: list[ContextFigures] = []
     fit = _fitting(loaded, plan.contexts, plan)
-    for place, context in enumerate(fit):
-        tell(place / len(fit), f"decode at {context} tokens of context")
+    for index, context in enumerate(fit):
+        tell(index / len(fit), f"decode at {context} tokens of context")
         setting = Setting(model=loaded.model, clock=clock, context=context, steps=plan.steps)
         seconds = alternate(
             {
@@ -104,7 +104,7 @@ def measure_contexts(
                 BARE: bare_loop(setting, has_kernels=False),
                 PLAIN: own_engine(setting, has_kernels=False),
                 BARE_KERNELS: bare_loop(setting, has_kernels=True),
-                LOOKING: own_engine(setting, has_kernels=True, is_looking=True),
+                CAPTURING: own_engine(setting, has_kernels=True, is_capturing=True),
                 ENGINE: own_engine(setting, has_kernels=True),
             },
             plan.rounds,
@@ -121,7 +121,7 @@ def measure_contexts(
                     if name != ENGINE
                 },
                 observed_ratio=speed_ratio(ours, seconds[BARE_KERNELS]),
-                looking_ratio=speed_ratio(seconds[LOOKING], ours),
+                capture_ratio=speed_ratio(seconds[CAPTURING], ours),
                 roof_ratio=None if roof is None else rates(ours, moved / roof),
             )
         )
@@ -173,7 +173,7 @@ def measure_sweep(
     """
     contexts = _fitting(loaded, SWEEP_CONTEXTS, plan)
     pairs = check_sweep(plan.batches, contexts)
-    points: Sequence[BatchLap] = ()
+    points: Sequence[BatchTiming] = ()
     install(loaded.model)  # the rounds before may have ended without the kernels
     for sweep in sweep_batches(loaded, clock, pairs):
         tell(len(sweep.points) / len(pairs), "batch by context")
@@ -253,7 +253,7 @@ def targets(
             Target(
                 name=f"looking ÷ not looking, {one.context:,} tokens",
                 wanted=0.9,
-                found=one.looking_ratio,
+                found=one.capture_ratio,
             )
             for one in contexts
         ),

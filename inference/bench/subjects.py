@@ -143,14 +143,14 @@ def bare_loop(setting: Setting, *, has_kernels: bool) -> Round:
     return measured
 
 
-def own_engine(setting: Setting, *, has_kernels: bool, is_looking: bool = False) -> Round:
+def own_engine(setting: Setting, *, has_kernels: bool, is_capturing: bool = False) -> Round:
     """Return rounds of the engine with its records, candidates and telemetry, as a run has them.
 
     Args:
         setting: What is decoded.
         has_kernels: Whether the model runs on kernels of ours.
-        is_looking: Whether the attention of the middle layer, the mean of its heads, is captured in
-            every step, as the Live page does.
+        is_capturing: Whether the attention of the middle layer, the mean of its heads, is captured
+            in every step, as the Live page does.
     """
     backend = FilledBackend(setting)
     limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
@@ -160,7 +160,7 @@ def own_engine(setting: Setting, *, has_kernels: bool, is_looking: bool = False)
 
     def measured() -> float:
         _switch(setting.model, has_kernels=has_kernels)
-        engine.look_at(AttentionChoice(layer=layers // 2) if is_looking else None)
+        engine.capture(AttentionChoice(layer=layers // 2) if is_capturing else None)
         kept: list[object] = []
         telemetry = Telemetry(setting.clock, kept.append)
         zero_s = setting.clock.now_s()

@@ -20,10 +20,10 @@ from inference.engine.free_memory import free_cache_bytes
 from inference.engine.row_backend import TorchRowBackend
 from inference.engine.scheduler import MAX_ROWS
 from inference.models.loading import LoadedModel
-from inference.records.batches import BatchLap, BatchSweep, LeftOut
+from inference.records.batches import BatchSweep, BatchTiming, LeftOut
 from inference.records.errors import BackendError, InputError, OutOfMemoryError
 
-WARM_LAPS = 2  # the first call with a new number of rows may compile or choose kernels
+WARM_UPS = 2  # the first call with a new number of rows may compile or choose kernels
 REPEATS = 3
 
 FreeBytes = Callable[[torch.device], int | None]
@@ -54,7 +54,7 @@ def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> SweepPlan:
     if not batches or not contexts:
         msg = "nothing is chosen to measure; give at least one batch and one context"
         raise InputError(msg)
-    least = WARM_LAPS + REPEATS + 1
+    least = WARM_UPS + REPEATS + 1
     if min(batches) < 1 or max(batches) > MAX_ROWS:
         msg = f"a batch of {min(batches) if min(batches) < 1 else max(batches)} rows; give 1 to "
         msg += f"{MAX_ROWS}"
@@ -93,12 +93,12 @@ def sweep_batches(
             return
         try:
             _check_fits(loaded, batch, context, free_bytes)
-            lap = _lap(backend, clock, batch, context)
+            timing = _timing(backend, clock, batch, context)
         except (OutOfMemoryError, BackendError) as error:
             left = LeftOut(batch=batch, context_tokens=context, reason=str(error))
             sweep = replace(sweep, left_out=(*sweep.left_out, left))
         else:
-            sweep = replace(sweep, points=(*sweep.points, lap))
+            sweep = replace(sweep, points=(*sweep.points, timing))
         yield sweep
     backend.start()  # the memory is the next run's
     yield replace(sweep, is_whole=True)
@@ -117,17 +117,17 @@ def _check_fits(loaded: LoadedModel, batch: int, context: int, free_bytes: FreeB
         raise OutOfMemoryError(msg)
 
 
-def _lap(backend: TorchRowBackend, clock: StepClock, batch: int, context: int) -> BatchLap:
+def _timing(backend: TorchRowBackend, clock: StepClock, batch: int, context: int) -> BatchTiming:
     """Time the steps that lead up to the context, the last one at it."""
-    backend.fill(batch, context - WARM_LAPS - REPEATS)
+    backend.fill(batch, context - WARM_UPS - REPEATS)
     ids = [[1]] * batch
-    laps: list[float] = []
-    for _ in range(WARM_LAPS + REPEATS):
-        clock.start_lap()
+    timings: list[float] = []
+    for _ in range(WARM_UPS + REPEATS):
+        clock.start_timing()
         backend.forward(ids).argmax(dim=-1).cpu()  # waits for the device, as a step does
-        laps.append(clock.end_lap())
-    timed = laps[WARM_LAPS:]
-    return BatchLap(
+        timings.append(clock.end_timing())
+    timed = timings[WARM_UPS:]
+    return BatchTiming(
         batch=batch,
         context_tokens=context,
         best_s=min(timed),

@@ -1,9 +1,9 @@
 """Measures this device's two roofs: how fast it reads memory, and how fast it multiplies matrices.
 
-Each roof is the best lap of a sweep; every size of it is kept with its best, median and worst lap.
-Two traps are avoided. Memory is written before it is read: pages that were never written are all
-the same page of zeros, which the cache serves at many times the speed of memory. And the read goes
-well beyond the last cache, which on a server processor may hold hundreds of megabytes.
+Each roof is the best timing of a sweep; every size of it is kept with its best, median and worst
+timing. Two traps are avoided. Memory is written before it is read: pages that were never written
+are all the same page of zeros, which the cache serves at many times the speed of memory. And the
+read goes well beyond the last cache, which on a server processor may hold hundreds of megabytes.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MEMORY_SHARE = 4  # a read takes at most a quarter of the memory that is free
 SMALLEST_READ_BYTES = 128 * MIB
 ROW_LENGTH = 4096  # columns of the matrix in the matrix-vector read
 REPEATS = 7
-WARM_LAPS = 2
+WARM_UPS = 2
 HOST_ORDERS = (512, 1024, 2048, 3072)
 DEVICE_ORDERS = (2048, 4096, 8192, 16384)
-# Source: our choice. A lap this long is far above a clock's grain and a launch's cost.
-SHORTEST_LAP_S = 0.005
+# Source: our choice. A timing this long is far above a clock's grain and a launch's cost.
+SHORTEST_TIMING_S = 0.005
 # Source: our choice. The next order takes 3 to 8 times as long; beyond this it adds only waiting.
-LONGEST_LAP_S = 1.5
+LONGEST_TIMING_S = 1.5
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -62,7 +62,7 @@ class SweepPlan:
     Attributes:
         read_bytes: Sizes of the reads.
         orders: Orders of the square matrices, growing.
-        clock: Times the laps.
+        clock: Times the timings.
     """
 
     read_bytes: tuple[int, ...]
@@ -75,7 +75,7 @@ class _StoppedError(Exception):
 
 
 def measure_ceilings(
-    place: torch.device,
+    torch_device: torch.device,
     dtype: torch.dtype,
     on_progress: OnProgress = lambda _ratio, _text: None,
     should_stop: ShouldStop = lambda: False,
@@ -86,16 +86,16 @@ def measure_ceilings(
     Takes some 10 to 30 seconds on a small processor; meaningless while something else runs.
 
     Args:
-        place: The device.
+        torch_device: The device.
         dtype: Of the matrix products; reads are in float32, since bandwidth is the same for all.
         on_progress: Told how far it is, 0 to 1, and what is measured.
-        should_stop: Asked before every lap.
+        should_stop: Asked before every timing.
         plan: What to go through; ``usual_plan`` by default.
 
     Raises:
         OutOfMemoryError: If there is no room even for the smallest read.
     """
-    plan = plan or usual_plan(place)
+    plan = plan or usual_plan(torch_device)
     meter = _Meter(plan.clock, should_stop)
     stages = len(plan.read_bytes) + len(plan.orders)
     reads: list[SweepPoint] = []
@@ -103,81 +103,81 @@ def measure_ceilings(
     try:
         for done, size in enumerate(plan.read_bytes):
             on_progress(done / stages, f"reading {size // MIB} MiB of memory")
-            reads += [meter.point(task) for task in _reads(place, size)]
+            reads += [meter.point(task) for task in _reads(torch_device, size)]
         for done, order in enumerate(plan.orders, start=len(plan.read_bytes)):
-            if products and meter.last_lap_s > LONGEST_LAP_S:
+            if products and meter.last_time_s > LONGEST_TIMING_S:
                 break
             on_progress(done / stages, f"multiplying matrices of order {order}")
-            products.append(meter.point(_product(place, dtype, order)))
+            products.append(meter.point(_product(torch_device, dtype, order)))
     except _StoppedError:
         return None
     except torch.OutOfMemoryError as error:
-        msg = f"the memory of {place} is taken; free some of it and measure again"
+        msg = f"the memory of {torch_device} is taken; free some of it and measure again"
         raise OutOfMemoryError(msg) from error
     on_progress(1.0, "done")
-    device = describe_device(place, dtype)
+    device = describe_device(torch_device, dtype)
     return MeasuredCeilings(
         device=device,
         dtype=device.dtype,
-        machine=machine_name(place),
+        machine=machine_name(torch_device),
         torch_version=torch.__version__,
         threads=torch.get_num_threads(),
-        last_cache_bytes=last_cache_bytes(place),
+        last_cache_bytes=last_cache_bytes(torch_device),
         measured_at=datetime.now(UTC),
         reads=tuple(reads),
         products=tuple(products),
     )
 
 
-def usual_plan(place: torch.device) -> SweepPlan:
+def usual_plan(device: torch.device) -> SweepPlan:
     """Return the sweeps for a device: reads beyond its last cache, products up to large ones.
 
     Raises:
         OutOfMemoryError: If there is no room even for the smallest read.
     """
     return SweepPlan(
-        read_bytes=read_sizes(last_cache_bytes(place), free_bytes(place)),
-        orders=HOST_ORDERS if place.type == "cpu" else DEVICE_ORDERS,
-        clock=clock_for(place),
+        read_bytes=read_sizes(last_cache_bytes(device), free_bytes(device)),
+        orders=HOST_ORDERS if device.type == "cpu" else DEVICE_ORDERS,
+        clock=clock_for(device),
     )
 
 
 class _Meter:
-    """Times kernels lap by lap.
+    """Times kernels timing by timing.
 
     Attributes:
-        last_lap_s: The median lap of the latest point, for one call of its kernel.
+        last_time_s: The median timing of the latest point, for one call of its kernel.
     """
 
     def __init__(self, clock: StepClock, should_stop: ShouldStop) -> None:
         self._clock = clock
         self._should_stop = should_stop
-        self.last_lap_s = 0.0
+        self.last_time_s = 0.0
 
     def point(self, task: _Task) -> SweepPoint:
         """Return the rates of one kernel at one size."""
         calls = 1
-        for _ in range(WARM_LAPS):
-            warm_s = self._lap(task.kernel, calls) / calls
-            calls = max(1, round(SHORTEST_LAP_S / warm_s)) if warm_s > 0 else 1
-        laps = [self._lap(task.kernel, calls) / calls for _ in range(REPEATS)]
-        self.last_lap_s = median(laps)
+        for _ in range(WARM_UPS):
+            warm_s = self._timing(task.kernel, calls) / calls
+            calls = max(1, round(SHORTEST_TIMING_S / warm_s)) if warm_s > 0 else 1
+        timings = [self._timing(task.kernel, calls) / calls for _ in range(REPEATS)]
+        self.last_time_s = median(timings)
         return SweepPoint(
             label=task.label,
             size=task.size,
-            best=task.amount / min(laps),
-            median=task.amount / self.last_lap_s,
-            worst=task.amount / max(laps),
+            best=task.amount / min(timings),
+            median=task.amount / self.last_time_s,
+            worst=task.amount / max(timings),
             repeats=REPEATS,
         )
 
-    def _lap(self, kernel: Kernel, calls: int) -> float:
+    def _timing(self, kernel: Kernel, calls: int) -> float:
         if self._should_stop():
             raise _StoppedError
-        self._clock.start_lap()
+        self._clock.start_timing()
         for _ in range(calls):
             kernel()
-        return self._clock.end_lap()
+        return self._clock.end_timing()
 
 
 def read_sizes(last_cache: int | None, free: int) -> tuple[int, ...]:
@@ -198,27 +198,27 @@ def read_sizes(last_cache: int | None, free: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(min(limit, size) for size in wanted))
 
 
-def last_cache_bytes(place: torch.device) -> int | None:
+def last_cache_bytes(device: torch.device) -> int | None:
     """Return the size of the largest cache between the cores and memory; None where not known."""
-    if place.type == "cuda":
-        return int(torch.cuda.get_device_properties(place).L2_cache_size)
-    if place.type != "cpu":
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).L2_cache_size)
+    if device.type != "cpu":
         return None
     sizes = [_cache_size(path) for path in CACHES.glob("index*/size")]
     return max(sizes, default=None) or None
 
 
-def free_bytes(place: torch.device) -> int:
+def free_bytes(device: torch.device) -> int:
     """Return the memory that is free for a measurement."""
-    if place.type == "cuda":
-        return int(torch.cuda.mem_get_info(place)[0])
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
     return int(psutil.virtual_memory().available)
 
 
-def machine_name(place: torch.device) -> str:
+def machine_name(device: torch.device) -> str:
     """Return the device and how much of it is used, in words."""
-    name = describe_device(place, torch.float32).name
-    if place.type == "cpu":
+    name = describe_device(device, torch.float32).name
+    if device.type == "cpu":
         return f"{name}, {torch.get_num_threads()} threads, {platform.system()}"
     return f"{name}, {platform.system()}"
 
@@ -229,14 +229,14 @@ def _cache_size(path: Path) -> int:
     return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text or 0)
 
 
-def _reads(place: torch.device, size: int) -> Iterator[_Task]:
+def _reads(device: torch.device, size: int) -> Iterator[_Task]:
     """Yield kernels that read ``size`` bytes once and write next to nothing.
 
     Which of them comes closest to the memory's rate differs between devices and libraries.
     """
     rows = max(1, size // 4 // ROW_LENGTH)
-    matrix = torch.full((rows, ROW_LENGTH), 0.5, device=place)  # writing it makes its pages real
-    vector = torch.full((ROW_LENGTH,), 0.5, device=place)
+    matrix = torch.full((rows, ROW_LENGTH), 0.5, device=device)  # writing it makes its pages real
+    vector = torch.full((ROW_LENGTH,), 0.5, device=device)
     amount = matrix.numel() * matrix.element_size()
     half = matrix.view(-1)[: matrix.numel() // 2]
     other = matrix.view(-1)[matrix.numel() // 2 :]
@@ -250,9 +250,9 @@ def _reads(place: torch.device, size: int) -> Iterator[_Task]:
         yield _Task(label=f"{name} over {size_label}", size=amount, amount=amount, kernel=kernel)
 
 
-def _product(place: torch.device, dtype: torch.dtype, order: int) -> _Task:
-    left, right = _noise(place, dtype, order), _noise(place, dtype, order)
-    product = torch.zeros(order, order, dtype=dtype, device=place)
+def _product(device: torch.device, dtype: torch.dtype, order: int) -> _Task:
+    left, right = _noise(device, dtype, order), _noise(device, dtype, order)
+    product = torch.zeros(order, order, dtype=dtype, device=device)
     label = f"{order}x{order} {str(dtype).removeprefix('torch.')} matrix product"
     return _Task(
         label=label,
@@ -262,7 +262,7 @@ def _product(place: torch.device, dtype: torch.dtype, order: int) -> _Task:
     )
 
 
-def _noise(place: torch.device, dtype: torch.dtype, order: int) -> Tensor:
+def _noise(device: torch.device, dtype: torch.dtype, order: int) -> Tensor:
     """Return a matrix of noise: on zeros a device draws less power and runs faster."""
-    generator = torch.Generator(device=place).manual_seed(order)
-    return torch.randn(order, order, generator=generator, device=place).to(dtype)
+    generator = torch.Generator(device=device).manual_seed(order)
+    return torch.randn(order, order, generator=generator, device=device).to(dtype)

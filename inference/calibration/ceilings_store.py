@@ -29,10 +29,10 @@ def ceilings_folder() -> Path:
 
 
 def saved_ceilings(
-    place: torch.device, dtype: torch.dtype, folder: Path | None = None
+    device: torch.device, dtype: torch.dtype, folder: Path | None = None
 ) -> MeasuredCeilings | None:
     """Return the roofs kept for this device, dtype, torch and number of threads, if any."""
-    path = _path(place, dtype, folder)
+    path = _path(device, dtype, folder)
     try:
         return TypeAdapter(MeasuredCeilings).validate_json(path.read_bytes())
     except (OSError, ValidationError):
@@ -41,12 +41,12 @@ def saved_ceilings(
 
 def save_ceilings(
     measured: MeasuredCeilings,
-    place: torch.device,
+    device: torch.device,
     dtype: torch.dtype,
     folder: Path | None = None,
 ) -> bool:
     """Write roofs in one stroke; return whether they could be kept."""
-    path = _path(place, dtype, folder)
+    path = _path(device, dtype, folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ceilings-")
@@ -59,7 +59,7 @@ def save_ceilings(
 
 
 def ceilings_for(
-    place: torch.device,
+    device: torch.device,
     dtype: torch.dtype,
     on_progress: OnProgress = lambda _ratio, _text: None,
     should_stop: ShouldStop = lambda: False,
@@ -71,12 +71,12 @@ def ceilings_for(
     Raises:
         OutOfMemoryError: If there is no room to measure.
     """
-    kept = None if is_fresh else saved_ceilings(place, dtype)
+    kept = None if is_fresh else saved_ceilings(device, dtype)
     if kept is not None:
         return kept
-    measured = measure_ceilings(place, dtype, on_progress, should_stop)
+    measured = measure_ceilings(device, dtype, on_progress, should_stop)
     if measured is not None:
-        save_ceilings(measured, place, dtype)
+        save_ceilings(measured, device, dtype)
     return measured
 
 
@@ -118,10 +118,10 @@ def _point_fields(point: SweepPoint, unit: str) -> dict[str, object]:
     }
 
 
-def _path(place: torch.device, dtype: torch.dtype, folder: Path | None) -> Path:
+def _path(device: torch.device, dtype: torch.dtype, folder: Path | None) -> Path:
     parts = (
-        place.type,
-        machine_name(place),
+        device.type,
+        machine_name(device),
         str(dtype).removeprefix("torch."),
         f"torch {torch.__version__}",
         f"{torch.get_num_threads()} threads",

@@ -1,4 +1,4 @@
-"""Measures how the lap of a step grows with the number of tokens fed in it, on the model held.
+"""Measures how the timing of a step grows with the number of tokens fed in it, on the model held.
 
 Few tokens cost as much time as one, since all weights are read either way; from some number on the
 time grows with the tokens. Where that is on this machine is what the sweep finds.
@@ -14,9 +14,9 @@ from inference.calibration.ceilings import OnProgress, ShouldStop
 from inference.engine.backend import Backend
 from inference.engine.clock import StepClock
 from inference.models.loading import LoadedModel
-from inference.records.rooflines import TokenLap, TokenSweep
+from inference.records.rooflines import TokenSweep, TokenTiming
 
-WARM_LAPS = 1
+WARM_UPS = 1
 REPEATS = 3
 
 
@@ -26,32 +26,32 @@ def sweep_tokens(
     counts: Sequence[int],
     on_progress: OnProgress = lambda _ratio, _text: None,
     should_stop: ShouldStop = lambda: False,
-) -> tuple[TokenLap, ...] | None:
-    """Return the laps of steps that feed so many tokens to an empty cache; None when stopped.
+) -> tuple[TokenTiming, ...] | None:
+    """Return the timings of steps that feed so many tokens to an empty cache; None when stopped.
 
     Args:
         backend: Its cache is forgotten.
-        clock: Times the laps.
+        clock: Times the timings.
         counts: Tokens of each step, by size.
         on_progress: Told how far it is, 0 to 1, and what is measured.
-        should_stop: Asked before every lap.
+        should_stop: Asked before every timing.
 
     Raises:
         BackendError, OutOfMemoryError: From the backend.
     """
-    points: list[TokenLap] = []
-    total = sum(counts) + len(counts)  # a lap takes about a part for the weights and one a token
+    points: list[TokenTiming] = []
+    total = sum(counts) + len(counts)  # a timing takes about a part for the weights and one a token
     done = 0
     for count in counts:
         on_progress(done / total, f"steps of {count} tokens")
-        laps: list[float] = []
-        for _ in range(WARM_LAPS + REPEATS):
+        timings: list[float] = []
+        for _ in range(WARM_UPS + REPEATS):
             if should_stop():
                 return None
-            laps.append(_lap(backend, clock, count))
-        timed = laps[WARM_LAPS:]
+            timings.append(_timing(backend, clock, count))
+        timed = timings[WARM_UPS:]
         points.append(
-            TokenLap(
+            TokenTiming(
                 tokens=count,
                 best_s=min(timed),
                 median_s=median(timed),
@@ -64,8 +64,8 @@ def sweep_tokens(
     return tuple(points)
 
 
-def swept(loaded: LoadedModel, points: tuple[TokenLap, ...]) -> TokenSweep:
-    """Return the laps with the model and device they were measured on, dated now."""
+def swept(loaded: LoadedModel, points: tuple[TokenTiming, ...]) -> TokenSweep:
+    """Return the timings with the model and device they were measured on, dated now."""
     return TokenSweep(
         model_id=loaded.model_id,
         device=loaded.device,
@@ -74,9 +74,9 @@ def swept(loaded: LoadedModel, points: tuple[TokenLap, ...]) -> TokenSweep:
     )
 
 
-def _lap(backend: Backend, clock: StepClock, count: int) -> float:
+def _timing(backend: Backend, clock: StepClock, count: int) -> float:
     backend.start()
-    ids = [[1 + place % 100 for place in range(count)]]  # any tokens: their values cost nothing
-    clock.start_lap()
+    ids = [[1 + index % 100 for index in range(count)]]  # any tokens: their values cost nothing
+    clock.start_timing()
     backend.forward(ids).argmax(dim=-1).cpu()  # waits for the device, as a step does
-    return clock.end_lap()
+    return clock.end_timing()

@@ -92,11 +92,11 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
     def tell(ratio: float, text: str) -> None:
         progress.show(LoadStage(stage=text, ratio=ratio))
 
-    place, dtype = loaded.model.device, loaded.model.dtype
-    clock = clock_for(place)
+    device, dtype = loaded.model.device, loaded.model.dtype
+    clock = clock_for(device)
     plan = sections.QUICK if args.quick else sections.FULL
     plan = replace(plan, rounds=args.rounds or plan.rounds)
-    measured = ceilings_for(place, dtype, tell, is_fresh=not args.quick)
+    measured = ceilings_for(device, dtype, tell, is_fresh=not args.quick)
     roof = measured.ceilings.bytes_per_s if measured is not None else None
     contexts = sections.measure_contexts(loaded, clock, plan, roof, tell)
     batches = sections.measure_batches(loaded, clock, plan, tell)
@@ -110,7 +110,7 @@ def _measured(args: argparse.Namespace, progress: ProgressLine) -> dict[str, Any
     targets = sections.targets(contexts, batches, kept_bytes) + page_bench.page_targets(figures)
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": machine_name(place),
+        "machine": machine_name(device),
         "load_average": {"before": before, "after": os.getloadavg()},
         "versions": {name: importlib.metadata.version(name) for name in ("torch", "transformers")},
         "model": loaded.model_id,

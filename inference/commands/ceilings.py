@@ -26,14 +26,14 @@ def run(args: argparse.Namespace) -> int:
     from inference.calibration.ceilings_store import ceilings_for, ceilings_json  # noqa: PLC0415  torch is slow
     from inference.models.devices import choose_device  # noqa: PLC0415
 
-    place, dtype = choose_device(args.device, args.dtype)
+    device, dtype = choose_device(args.device, args.dtype)
     progress = ProgressLine(sys.stderr)
 
     def tell(ratio: float, text: str) -> None:
         progress.show(LoadStage(stage=text, ratio=ratio))
 
     try:
-        measured = ceilings_for(place, dtype, tell, is_fresh=args.fresh)
+        measured = ceilings_for(device, dtype, tell, is_fresh=args.fresh)
     finally:
         progress.close()
     if measured is not None:

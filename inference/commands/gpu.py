@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
     if args.out.exists() and not args.out.is_dir():
         msg = f"{args.out} is a file; give a folder for the report and the runs"
         raise InputError(msg)
-    place, _ = choose_device(args.device, "auto")
-    if place.type == "cpu" and not args.dry:
+    device, _ = choose_device(args.device, "auto")
+    if device.type == "cpu" and not args.dry:
         msg = "torch finds no GPU here; add --dry to go through it on the CPU in tiny sizes"
         raise InputError(msg)
     subject = Subject(

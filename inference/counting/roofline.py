@@ -1,7 +1,7 @@
 """Points of a roofline: what a step had to do, how long it took, and which limit it was under.
 
-Counted work and measured laps come in, points go out; nothing is clipped. A point above a measured
-roof is impossible, so it carries a sentence with the likely cause. No torch.
+Counted work and measured step times come in, points go out; nothing is clipped. A point above a
+measured roof is impossible, so it carries a sentence with the likely cause. No torch.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from inference.records.errors import InputError
 from inference.records.rooflines import Bound, Part, RooflinePoint, roof_tag
 
 # Source: our choice. Below a quarter of the roof above it a step spends more than three quarters of
-# its lap neither moving nor computing at the device's rate: launches, host work or small kernels.
+# its step time neither moving nor computing at the device's rate: launches, host work or small
+# kernels.
 OVERHEAD_RATIO = 0.25
-# Source: our choice. Repeated laps of the same step differ by about this much on a shared machine.
+# Source: our choice. Repeated step times of the same step differ by about this much on a shared
+# machine.
 NOISE_RATIO = 0.05
 
 
@@ -51,13 +53,13 @@ def attainable_flops_per_s(ceilings: Ceilings, flops_per_byte: float) -> float:
 
 
 def roofline_point(
-    work: Work, lap_s: float, ceilings: Ceilings, datasheet: Ceilings | None = None
+    work: Work, step_time_s: float, ceilings: Ceilings, datasheet: Ceilings | None = None
 ) -> RooflinePoint | None:
     """Return the point of a step or part; None where it moved nothing or no time was measured.
 
     Args:
         work: Counted.
-        lap_s: Measured time of the same operations.
+        step_time_s: Measured time of the same operations.
         ceilings: The roofs the point is drawn under.
         datasheet: The vendor's rates, for MFU and MBU.
 
@@ -65,21 +67,21 @@ def roofline_point(
         InputError: If a roof is not above zero.
     """
     check_roofs(ceilings)
-    if work.bytes_moved <= 0 or lap_s <= 0:
+    if work.bytes_moved <= 0 or step_time_s <= 0:
         return None
     lower_bound_s = lower_bound_seconds(work, ceilings)
-    ratio = lower_bound_s / lap_s
+    ratio = lower_bound_s / step_time_s
     return RooflinePoint(
         part=work.part,
         flops=work.flops,
         bytes_moved=work.bytes_moved,
-        lap_s=lap_s,
+        step_time_s=step_time_s,
         lower_bound_s=lower_bound_s,
         roof_ratio=ratio,
         bound=_bound(work, ratio, ceilings),
         alarm=_alarm(work, ratio, ceilings),
-        mfu_ratio=work.flops / (lap_s * datasheet.flops_per_s) if datasheet else None,
-        mbu_ratio=work.bytes_moved / (lap_s * datasheet.bytes_per_s) if datasheet else None,
+        mfu_ratio=work.flops / (step_time_s * datasheet.flops_per_s) if datasheet else None,
+        mbu_ratio=work.bytes_moved / (step_time_s * datasheet.bytes_per_s) if datasheet else None,
     )
 
 

@@ -4,7 +4,7 @@ While the chosen layer runs, its calls into torch are watched. A kernel that kee
 itself (scaled_dot_product_attention) has its arguments remembered, by reference; a softmax that
 forms the weights has its result remembered. Nothing is replaced, so the model's own implementation,
 mask, soft-capping and sinks are those of a run that nobody looks at. The weights that a picture
-needs are formed after the lap, for the heads asked for, by inference/attention_cells.py.
+needs are formed after the step time, for the heads asked for, by inference/attention_cells.py.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Listener(TorchFunctionMode):
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Capture:
     """What one forward pass showed, and where the tokens of each row are; None for a row unfed."""
 
     seen: Seen
@@ -92,11 +92,11 @@ class Probe:
         self._layers = decoder_layers(model)
         self._listener = Listener()
         self._handles: list[RemovableHandle] = []
-        self._prompt: list[_Look] = []
+        self._prompt: list[_Capture] = []
         self._is_entered = False
         self.choice: AttentionChoice | None = None
 
-    def look_at(self, choice: AttentionChoice | None) -> None:
+    def capture(self, choice: AttentionChoice | None) -> None:
         """Look at this from the next forward pass on; None to look at nothing.
 
         Raises:
@@ -133,9 +133,9 @@ class Probe:
         seen, self._listener.seen = self._listener.seen, None
         if self.choice is None:
             return None
-        look = _Look(seen, tuple(spans)) if seen is not None else None
-        if look is not None and is_prompt and self._has_room_for(look.seen):
-            self._prompt.append(look)
+        capture = _Capture(seen, tuple(spans)) if seen is not None else None
+        if capture is not None and is_prompt and self._has_room_for(capture.seen):
+            self._prompt.append(capture)
         span = spans[self.choice.slot] if self.choice.slot < len(spans) else None
         if span is None:
             return None
@@ -153,7 +153,7 @@ class Probe:
         choice = self.choice
         if choice is None:
             return ()
-        found = ((look.seen, look.span(choice)) for look in self._prompt)
+        found = ((capture.seen, capture.span(choice)) for capture in self._prompt)
         fed = [(seen, span) for seen, span in found if span is not None]
         if query is None:
             return tuple(attention_map(choice, seen, span) for seen, span in fed)
@@ -186,7 +186,7 @@ class Probe:
             self._listener.__exit__(None, None, None)
 
     def _has_room_for(self, seen: Seen) -> bool:
-        held = sum(look.seen.nbytes for look in self._prompt)
+        held = sum(capture.seen.nbytes for capture in self._prompt)
         return held + seen.nbytes <= KEPT_BYTES
 
     def _why_unseen(self, choice: AttentionChoice) -> str:

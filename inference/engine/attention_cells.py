@@ -149,8 +149,8 @@ class _Rows:
         for start in range(0, len(self.queries), block):
             queries = self.queries[start : start + block]
             pieces = [
-                self._cells(queries[place : place + at_once], min(query_bin, at_once), kv_bin)
-                for place in range(0, len(queries), at_once)
+                self._cells(queries[index : index + at_once], min(query_bin, at_once), kv_bin)
+                for index in range(0, len(queries), at_once)
             ]
             part = pieces[0] if len(pieces) == 1 else _largest(pieces)
             # Copied into place: small results kept between large ones would cut up the heap.

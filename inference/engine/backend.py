@@ -102,7 +102,7 @@ class Backend(Protocol):
         """
         ...
 
-    def look_at(self, choice: AttentionChoice | None) -> None:
+    def capture(self, choice: AttentionChoice | None) -> None:
         """Look at this layer's attention from the next forward on; None to stop looking."""
         ...
 
@@ -234,13 +234,13 @@ class TorchBackend:
         """Return what the cache holds, read off its own tensors."""
         return cache_state(self._held(), row_tokens)
 
-    def look_at(self, choice: AttentionChoice | None) -> None:
+    def capture(self, choice: AttentionChoice | None) -> None:
         """Look at this layer's attention from the next forward on; None to stop looking.
 
         Raises:
             InputError: There is no such layer or head.
         """
-        self._probe.look_at(choice)
+        self._probe.capture(choice)
 
     @torch.inference_mode()
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:

@@ -46,7 +46,7 @@ class Block:
     @property
     def fed(self) -> list[tuple[int, Row]]:
         """The rows that were fed something, with their places."""
-        return [(place, row) for place, row in enumerate(self.rows) if self.lengths[place]]
+        return [(index, row) for index, row in enumerate(self.rows) if self.lengths[index]]
 
 
 def prompt_block(rows: Sequence[Row], move: Prefill, padding: Padding) -> Block:

@@ -129,7 +129,8 @@ class LayerBytes:
 def tokens_seen(layer: object) -> int | None:
     """Return how many tokens a growing layer was given, None where it does not count them.
 
-    A static layer counts on the device; reading that would make a lap wait, so it is not asked.
+    A static layer counts on the device; reading that would make a step time wait, so it is not
+    asked.
     """
     if isinstance(getattr(layer, "cumulative_length", None), torch.Tensor):
         return None

@@ -1,9 +1,9 @@
 """Clocks: the only file that reads a clock, records an event or synchronises a device.
 
-A lap runs from ``start_lap`` to the moment at which the device has finished what was given to it
-before ``end_lap``. Drawing, pausing and pacing happen between laps and are in none. ``now_s`` is
-host monotonic time, the same for every clock of a process, so steps and telemetry share one zero;
-it may be read from any thread. Laps belong to the thread that runs the model.
+A step time runs from ``start_timing`` to the moment at which the device has finished what was given
+to it before ``end_timing``. Drawing, pausing and pacing happen between step times and are in none.
+``now_s`` is host monotonic time, the same for every clock of a process, so steps and telemetry
+share one zero; it may be read from any thread. Step times belong to the thread that runs the model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class StepClock(Protocol):
     """What the engine needs of a clock.
 
     Attributes:
-        name: How laps are timed, as written in ``RunInfo.clock``: ``host`` or ``cuda_events``.
+        name: How step times are timed, as written in ``RunInfo.clock``: ``host`` or
+            ``cuda_events``.
     """
 
     name: str
@@ -28,21 +29,21 @@ class StepClock(Protocol):
         """Return host monotonic time; only differences mean something."""
         ...
 
-    def start_lap(self) -> None:
-        """Begin a lap."""
+    def start_timing(self) -> None:
+        """Begin a step time."""
         ...
 
-    def handed_over(self) -> float | None:
-        """Say that all the lap's work is handed over; return the host's time since its start.
+    def launched(self) -> float | None:
+        """Say that all the step time's work is handed over; return the host's time since its start.
 
-        Much shorter than the lap: the host ran ahead of the device. About as long: the device
+        Much shorter than the step time: the host ran ahead of the device. About as long: the device
         waited for the host, or the host for the device on the way. None where there is no such
         difference, since an operation has finished when its call returns.
         """
         ...
 
-    def end_lap(self) -> float:
-        """Wait until the device has finished; return the lap in seconds, never negative."""
+    def end_timing(self) -> float:
+        """Wait until the device has finished; return the step time in seconds, never negative."""
         ...
 
 
@@ -67,7 +68,7 @@ def finish_nothing() -> None:
 
 
 class HostClock:
-    """Laps by host time, ended when ``synchronize`` returns.
+    """Step times by host time, ended when ``synchronize`` returns.
 
     Attributes:
         name: ``host``.
@@ -87,20 +88,20 @@ class HostClock:
         """Return host monotonic time."""
         return self._read()
 
-    def start_lap(self) -> None:
-        """Begin a lap, once the device has finished what came before it."""
+    def start_timing(self) -> None:
+        """Begin a step time, once the device has finished what came before it."""
         self._synchronize()
         self._started_s = self._read()
 
-    def handed_over(self) -> float | None:
-        """Return the host's time since the lap's start; None where nothing runs on behind it."""
+    def launched(self) -> float | None:
+        """Return the host's time since the step's start; None where nothing runs on behind it."""
         started_s = started(self._started_s)
         if self._synchronize is finish_nothing:
             return None
         return max(0.0, self._read() - started_s)
 
-    def end_lap(self) -> float:
-        """Wait until the device has finished; return the lap in seconds."""
+    def end_timing(self) -> float:
+        """Wait until the device has finished; return the step time in seconds."""
         started_s = started(self._started_s)
         self._started_s = None
         self._synchronize()
@@ -108,7 +109,7 @@ class HostClock:
 
 
 class CudaClock:
-    """Laps by a pair of events in the device's own stream, so no host wait starts a lap.
+    """Step times by a pair of events in the device's own stream, so no host wait begins a step.
 
     Attributes:
         name: ``cuda_events``.
@@ -130,17 +131,17 @@ class CudaClock:
         """Return host monotonic time."""
         return self._read()
 
-    def start_lap(self) -> None:
-        """Begin a lap behind whatever the device still has to do."""
+    def start_timing(self) -> None:
+        """Begin a step time behind whatever the device still has to do."""
         self._start.record()
         self._started_s = self._read()
 
-    def handed_over(self) -> float | None:
-        """Return the host's time since the lap's start."""
+    def launched(self) -> float | None:
+        """Return the host's time since the step time's start."""
         return max(0.0, self._read() - started(self._started_s))
 
-    def end_lap(self) -> float:
-        """Wait until the device has passed the end of the lap; return the lap in seconds."""
+    def end_timing(self) -> float:
+        """Wait until the device has passed the step's end; return the step time in seconds."""
         started(self._started_s)
         self._started_s = None
         self._end.record()
@@ -149,9 +150,9 @@ class CudaClock:
 
 
 def started(started_s: float | None) -> float:
-    """Return when the lap began; raise RuntimeError when none did."""
+    """Return when the step time began; raise RuntimeError when none did."""
     if started_s is None:
-        msg = "end_lap() without start_lap(): no lap is running"
+        msg = "end_timing() without start_timing(): no step time is running"
         raise RuntimeError(msg)
     return started_s
 
@@ -177,7 +178,7 @@ class CurrentStreamEvent:
 
 
 def clock_for(device: torch.device) -> StepClock:
-    """Return the clock that times laps truly on ``device``."""
+    """Return the clock that times step times truly on ``device``."""
     if device.type == "cuda":
         return CudaClock(CurrentStreamEvent(device), CurrentStreamEvent(device))
     if device.type == "mps":
@@ -224,7 +225,7 @@ class DeviceMarks:
 
 
 def marks_for(device: torch.device) -> HostMarks | DeviceMarks | None:
-    """Return what times parts of a lap truly on ``device``; None where nothing does."""
+    """Return what times parts of a step time truly on ``device``; None where nothing does."""
     if device.type == "cuda":
         return DeviceMarks(lambda: CurrentStreamEvent(device))
     return HostMarks() if device.type == "cpu" else None

@@ -3,8 +3,8 @@
 A step in these modes reads its tokens, positions and padding from buffers that stay where they are,
 and stores keys and values at a place that the device itself counts, so nothing of it depends on
 Python. One is prepared for each bucket: so many rows, and room for so many columns. Preparing
-belongs to no run and to no lap. The backend decides, step by step, whether to use it: a step that
-somebody looks into is computed operation by operation on the same cache.
+belongs to no run and to no step time. The backend decides, step by step, whether to use it: a step
+that somebody looks into is computed operation by operation on the same cache.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from inference.records.run import Request
 SHARE_FOR_CACHE = 0.9
 
 
-def free_cache_bytes(place: torch.device) -> int | None:
+def free_cache_bytes(device: torch.device) -> int | None:
     """Return the bytes that keys and values may take; None where the device does not tell."""
-    free_bytes = _free_bytes(place)
+    free_bytes = _free_bytes(device)
     return None if free_bytes is None else int(free_bytes * SHARE_FOR_CACHE)
 
 
@@ -42,12 +42,12 @@ def check_memory(
     check_room(loaded.shape, largest, free_bytes(loaded.model.device))
 
 
-def _free_bytes(place: torch.device) -> int | None:
-    if place.type == "cuda":
-        free_bytes, _total = torch.cuda.mem_get_info(place)
+def _free_bytes(device: torch.device) -> int | None:
+    if device.type == "cuda":
+        free_bytes, _total = torch.cuda.mem_get_info(device)
         # What torch holds and does not use can be had again.
-        return free_bytes + torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
-    if place.type != "cpu":
+        return free_bytes + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    if device.type != "cpu":
         return None
     machine = psutil.virtual_memory()
     limit = MemoryLimit()

@@ -1,8 +1,8 @@
 """The loop: prefill, then one decode step after another, as a generator of StepEvents.
 
 Token ids in, records out: no text, no page, no pacing. N output tokens come from one prefill, or
-its chunks, and N-1 decode steps. The consumer's time between two events is in no lap, and neither
-is a picture of the step's attention. Which rows run next is decided in scheduler.py.
+its chunks, and N-1 decode steps. The consumer's time between two events is in no step time, and
+neither is a picture of the step's attention. Which rows run next is decided in scheduler.py.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class StepMeter(Protocol):
     """What times the parts of a step."""
 
     def start(self, phase: Phase, rows: int, cache: CacheKind) -> None:
-        """Get ready before the lap of a step of this phase that feeds so many rows."""
+        """Get ready before the step time of a step of this phase that feeds so many rows."""
         ...
 
     def stop(self) -> tuple[PartTime, ...]:
-        """Return what was timed, after the lap."""
+        """Return what was timed, after the step time."""
         ...
 
     def cancel(self) -> None:
@@ -86,7 +86,7 @@ class Engine:
     """Generates on one backend; ``zero_s`` is the run's zero on the clock's host time.
 
     Attributes:
-        attention: What the layer chosen by ``look_at`` attended to in the latest step; None when
+        attention: What the layer chosen by ``capture`` attended to in the latest step; None when
             nothing was looked at, or the row looked at was not fed.
         idle: Waits so many seconds while no request is there; False when the run is to end.
     """
@@ -110,13 +110,13 @@ class Engine:
         self._rows: list[Row] = []  # those of the batch, in the cache's order
         self._arriving: list[Row] = []  # those whose prompts are being fed
 
-    def look_at(self, choice: AttentionChoice | None) -> None:
+    def capture(self, choice: AttentionChoice | None) -> None:
         """Look at a layer's attention from the next step on; None to stop. Call between steps.
 
         Raises:
             InputError: The model has no such layer or head.
         """
-        self._backend.look_at(choice)
+        self._backend.capture(choice)
         self.attention = None
 
     def split(self, every: int | None) -> None:
@@ -137,7 +137,7 @@ class Engine:
     def prepare(
         self, requests: Sequence[Request], options: GenerationOptions
     ) -> tuple[GenerationOptions, str]:
-        """Get ready, before a run and in no lap, to hand its decode steps over as asked.
+        """Get ready, before a run and in no step time, to hand its decode steps over as asked.
 
         Returns:
             The options to run with, and why their way of decoding is another than the one asked
@@ -171,9 +171,9 @@ class Engine:
         """Run the requests as the options' plan says, by default as one batch.
 
         Yields:
-            Each step's event as soon as its lap has ended. The prompts are fed first, those of a
-            batch together or, where rows come and go, each by itself. A chunk with more to come
-            selects no token.
+            Each step's event as soon as its step time has ended. The prompts are fed first, those
+            of a batch together or, where rows come and go, each by itself. A chunk with more to
+            come selects no token.
 
         Raises:
             InputError: The options cannot be had.
@@ -203,8 +203,12 @@ class Engine:
             self._is_warm = self._is_warm or self._decoded > 0
             now_s += event.duration_s
             index, waited_s = index + 1, 0.0
-            seats = move.seats
-            done = [seat.request for seat in seats if rows[seat.request].finish is not None]
+            assignments = move.assignments
+            done = [
+                assignment.request
+                for assignment in assignments
+                if rows[assignment.request].finish is not None
+            ]
             schedule = after(schedule, move, done)
             yield event
 
@@ -233,9 +237,9 @@ class Engine:
 
     def _block(self, move: Prefill | Decode, rows: Sequence[Row]) -> Block:
         """Seat the rows of a move, get the cache ready for them and return what they are fed."""
-        moved = [rows[seat.request] for seat in move.seats]
-        for row, seat in zip(moved, move.seats, strict=True):
-            row.slot = seat.slot
+        moved = [rows[assignment.request] for assignment in move.assignments]
+        for row, assignment in zip(moved, move.assignments, strict=True):
+            row.slot = assignment.slot
         if isinstance(move, Decode):
             return next_tokens(moved)
         self._arriving = moved
@@ -259,15 +263,15 @@ class Engine:
         """Feed one block, select a token for each row that was fed, and report both."""
         meter = self._meter_for(block)
         started_s = self._clock.now_s() - zero_s
-        self._clock.start_lap()
+        self._clock.start_timing()
         logits = self._forward(block)
         chosen = choose(logits, block.rows) if block.selects else None
-        host_s = self._clock.handed_over()
+        host_s = self._clock.launched()
         # On a device, reading the tokens waits for them, as a user does.
         chosen = chosen.cpu() if chosen is not None else None
-        duration_s = self._clock.end_lap()
+        duration_s = self._clock.end_timing()
         parts = meter.stop() if meter is not None else ()
-        look_s = self._look(block.phase)
+        capture_s = self._capture(block.phase)
         steps = self._recorded(block, logits, chosen)
         fed = {step.request_id for step in steps}
         held = self._rows + [row for row in self._arriving if row not in self._rows]
@@ -284,7 +288,7 @@ class Engine:
             duration_s=duration_s,
             observed=bool(parts) or has_left,
             cold=False,
-            look_s=look_s,
+            capture_s=capture_s,
             parts=parts,
             host_s=host_s,
             decode=decode,
@@ -303,9 +307,9 @@ class Engine:
     def _forward_apart(self, block: Block) -> torch.Tensor:
         """Feed the batch, or one prompt apart from it that joins once it is fed whole."""
         self._backend.use(Lane.BATCH)
-        live = [place for place, row in enumerate(self._rows) if row.finish is None]
+        live = [index for index, row in enumerate(self._rows) if row.finish is None]
         self._backend.keep_rows(live)
-        self._rows = [self._rows[place] for place in live]
+        self._rows = [self._rows[index] for index in live]
         if block.phase is Phase.DECODE:
             return self._backend.forward(block.ids)
         self._backend.use(Lane.ARRIVAL)
@@ -326,7 +330,7 @@ class Engine:
         meter.start(block.phase, len(block.ids), self._options.cache)
         return meter
 
-    def _look(self, phase: Phase) -> float | None:
+    def _capture(self, phase: Phase) -> float | None:
         """Form the picture of the step's attention; return what that took, None for no picture."""
         started_s = self._clock.now_s()
         seen = self._backend.attention(is_prompt=phase is Phase.PREFILL)
@@ -344,11 +348,11 @@ class Engine:
     ) -> tuple[RowStep, ...]:
         """Store what the step did to each row that was fed and return it."""
         if chosen is None:
-            return tuple(fed_only(row, block.lengths[place]) for place, row in block.fed)
+            return tuple(fed_only(row, block.lengths[index]) for index, row in block.fed)
         samplers = [row.sampler for row in block.rows]
         told = describe_choices(logits, chosen, samplers, CANDIDATES)
         return tuple(
-            self._record(row, block.lengths[place], told[place]) for place, row in block.fed
+            self._record(row, block.lengths[index], told[index]) for index, row in block.fed
         )
 
     def _record(self, row: Row, fed: int, told: Choice) -> RowStep:

@@ -63,7 +63,7 @@ class PartMeter:
         return bool(self._handles)
 
     def start(self, phase: Phase, rows: int, cache: CacheKind) -> None:
-        """Hook the model; call before the step's lap.
+        """Hook the model; call before the step's step time.
 
         Args:
             phase: Of the step.
@@ -86,7 +86,7 @@ class PartMeter:
         self._hook(attention, self._enter_attention, self._leave_attention)
 
     def stop(self) -> tuple[PartTime, ...]:
-        """Unhook the model and return the time of each part; call after the lap's end.
+        """Unhook the model and return the time of each part; call after the step time's end.
 
         Nothing is returned when a layer ran as one piece, so that its parts were not seen.
         """

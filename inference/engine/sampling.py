@@ -1,7 +1,7 @@
 """Logits to token ids: greedy, or drawn after temperature, top-k and top-p, in that order.
 
-``Sampler.choose`` belongs to the lap. ``describe`` is for people who watch: it runs after the lap,
-on the model's own distribution, before temperature and truncation.
+``Sampler.choose`` belongs to the step time. ``describe`` is for people who watch: it runs after the
+step time, on the model's own distribution, before temperature and truncation.
 """
 
 from __future__ import annotations

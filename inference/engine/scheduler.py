@@ -1,7 +1,7 @@
 """Who runs next: which requests share the device, in which slots, under which policy.
 
 A :class:`Schedule` is a value; ``next_move`` reads it and ``after`` returns the one that follows.
-Times are on the run's own time (laps and idle waits). Never sees a tensor. No torch.
+Times are on the run's own time (step times and idle waits). Never sees a tensor. No torch.
 
 Static: the requests that have come in, as many as there are slots, form a batch; its rows stay
 until all are done, and only then does the next batch begin. Continuous: a free slot takes the next
@@ -24,7 +24,7 @@ MAX_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seat:
+class Assignment:
     """A request, by its place in the run's list, and the slot it has."""
 
     request: int
@@ -35,7 +35,7 @@ class Seat:
 class Prefill:
     """Feed columns ``start`` to ``end`` of these seats' prompts, padded to ``width`` columns."""
 
-    seats: tuple[Seat, ...]
+    assignments: tuple[Assignment, ...]
     start: int
     end: int
     width: int
@@ -55,7 +55,7 @@ class Decode:
         is_live: One per seat: False for a row that is done and is fed padding.
     """
 
-    seats: tuple[Seat, ...]
+    assignments: tuple[Assignment, ...]
     is_live: tuple[bool, ...]
 
 
@@ -86,7 +86,7 @@ class Schedule:
     arrivals_s: tuple[float, ...]
     prompt_tokens: tuple[int, ...]
     queue: tuple[int, ...]
-    seats: tuple[Seat, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
     done: frozenset[int] = frozenset()
     prefill: Prefill | None = None
     owes_decode: bool = False
@@ -97,9 +97,11 @@ class Schedule:
         return self.plan.slots or len(self.arrivals_s)
 
     @property
-    def live(self) -> tuple[Seat, ...]:
+    def live(self) -> tuple[Assignment, ...]:
         """Rows that have tokens to come."""
-        return tuple(seat for seat in self.seats if seat.request not in self.done)
+        return tuple(
+            assignment for assignment in self.assignments if assignment.request not in self.done
+        )
 
 
 def new_schedule(
@@ -129,9 +131,9 @@ def next_move(schedule: Schedule, now_s: float) -> Move | None:
         return _decode(schedule)
     if schedule.prefill is not None:
         before = schedule.prefill
-        return _chunk(schedule, before.seats, before.end)
-    if seats := _seatable(schedule, now_s):
-        return _chunk(schedule, seats, 0)
+        return _chunk(schedule, before.assignments, before.end)
+    if assignments := _assignable(schedule, now_s):
+        return _chunk(schedule, assignments, 0)
     if live:
         return _decode(schedule)
     if schedule.queue:
@@ -154,10 +156,12 @@ def after(schedule: Schedule, move: Move, done: Collection[int] = ()) -> Schedul
         schedule = _after_prefill(schedule, move)
     else:
         schedule = replace(schedule, owes_decode=False)
-    seats = tuple(seat for seat in schedule.seats if seat.request not in all_done)
-    if schedule.plan.policy is Policy.STATIC and seats:
-        seats = schedule.seats
-    return replace(schedule, seats=seats, done=all_done)
+    assignments = tuple(
+        assignment for assignment in schedule.assignments if assignment.request not in all_done
+    )
+    if schedule.plan.policy is Policy.STATIC and assignments:
+        assignments = schedule.assignments
+    return replace(schedule, assignments=assignments, done=all_done)
 
 
 def check_plan(plan: BatchPlan) -> None:
@@ -216,10 +220,10 @@ def check_room(shape: ModelShape, contexts: Sequence[int], free_bytes: int | Non
     raise InputError(msg)
 
 
-def _seatable(schedule: Schedule, now_s: float) -> tuple[Seat, ...]:
+def _assignable(schedule: Schedule, now_s: float) -> tuple[Assignment, ...]:
     """Return the seats of the requests whose prompts are fed next; empty when none can be."""
     arrived = [one for one in schedule.queue if schedule.arrivals_s[one] <= now_s]
-    taken = {seat.slot for seat in schedule.seats}
+    taken = {assignment.slot for assignment in schedule.assignments}
     free = [slot for slot in range(schedule.slots) if slot not in taken]
     if schedule.plan.policy is Policy.STATIC:
         if taken:
@@ -227,26 +231,28 @@ def _seatable(schedule: Schedule, now_s: float) -> tuple[Seat, ...]:
     else:
         arrived = arrived[:1]
     pairs = zip(arrived, free, strict=False)
-    return tuple(Seat(request=request, slot=slot) for request, slot in pairs)
+    return tuple(Assignment(request=request, slot=slot) for request, slot in pairs)
 
 
-def _chunk(schedule: Schedule, seats: tuple[Seat, ...], start: int) -> Prefill:
-    width = max(schedule.prompt_tokens[seat.request] for seat in seats)
+def _chunk(schedule: Schedule, assignments: tuple[Assignment, ...], start: int) -> Prefill:
+    width = max(schedule.prompt_tokens[assignment.request] for assignment in assignments)
     end = min(width, start + (schedule.chunk_tokens or width))
-    return Prefill(seats=seats, start=start, end=end, width=width)
+    return Prefill(assignments=assignments, start=start, end=end, width=width)
 
 
 def _decode(schedule: Schedule) -> Decode:
-    is_live = tuple(seat.request not in schedule.done for seat in schedule.seats)
-    return Decode(seats=schedule.seats, is_live=is_live)
+    is_live = tuple(assignment.request not in schedule.done for assignment in schedule.assignments)
+    return Decode(assignments=schedule.assignments, is_live=is_live)
 
 
 def _after_prefill(schedule: Schedule, move: Prefill) -> Schedule:
-    started = {seat.request for seat in move.seats}
+    started = {assignment.request for assignment in move.assignments}
     return replace(
         schedule,
         queue=tuple(one for one in schedule.queue if one not in started),
-        seats=schedule.seats + move.seats if move.is_last else schedule.seats,
+        assignments=schedule.assignments + move.assignments
+        if move.is_last
+        else schedule.assignments,
         prefill=None if move.is_last else move,
         owes_decode=schedule.chunk_tokens is not None,
     )

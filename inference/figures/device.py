@@ -1,4 +1,4 @@
-"""What a run's samples and laps say of its device: energy, launches, rates, and disturbances.
+"""What a run's samples and step times say of its device: energy, launches, rates, and disturbances.
 
 Pure: a trace in, numbers and sentences out. No torch, no clock.
 """
@@ -23,8 +23,8 @@ from inference.records.telemetry import TelemetrySample
 # Source: our choice. Each end of a span is known to one interval of the counter only.
 MOST_UNCERTAIN = 0.2
 LEAST_COVERED = 0.9
-# Source: our choice. A host that needs nine tenths of the lap to hand its work over leaves the
-# device no queue to work from.
+# Source: our choice. A host that needs nine tenths of the step time to hand its work over leaves
+# the device no queue to work from.
 BEHIND_RATIO = 0.9
 # Set by people or by the way several GPUs work together; nothing that happened to the run.
 CHOSEN_CLOCKS = frozenset(
@@ -68,17 +68,17 @@ class HostLead:
     Attributes:
         steps: How many it rests on.
         host_s: Host time until a step's work was handed over.
-        lap_s: The step's lap.
+        step_time_s: The step's step time.
     """
 
     steps: int
     host_s: float
-    lap_s: float
+    step_time_s: float
 
     @property
     def ratio(self) -> float:
-        """Share of the lap in which the host was still handing over."""
-        return self.host_s / self.lap_s
+        """Share of the step time in which the host was still handing over."""
+        return self.host_s / self.step_time_s
 
     @property
     def is_behind(self) -> bool:
@@ -91,7 +91,7 @@ class Achieved:
     """What decode steps really moved and computed, beside how busy the driver says the GPU was.
 
     Attributes:
-        bytes_per_s: Bytes that the steps had to move, per second of their laps.
+        bytes_per_s: Bytes that the steps had to move, per second of their step times.
         flops_per_s: FLOPs that they had to compute, likewise.
         bytes_ratio: Share of the measured memory roof; None when it was not measured.
         flops_ratio: Share of the measured arithmetic roof, likewise.
@@ -119,7 +119,7 @@ def energy_by_phase(trace: RunTrace) -> tuple[PhaseEnergy, ...]:
 
 
 def host_lead(events: Iterable[StepEvent]) -> HostLead | None:
-    """Return how far the host was ahead in decode steps; None where laps do not tell."""
+    """Return how far the host was ahead in decode steps; None where step times do not tell."""
     timed = [
         (event.host_s, event.duration_s)
         for event in _plain_decodes(events)
@@ -127,8 +127,8 @@ def host_lead(events: Iterable[StepEvent]) -> HostLead | None:
     ]
     if not timed:
         return None
-    hosts, laps = zip(*timed, strict=True)
-    return HostLead(steps=len(timed), host_s=median(hosts), lap_s=median(laps))
+    hosts, timings = zip(*timed, strict=True)
+    return HostLead(steps=len(timed), host_s=median(hosts), step_time_s=median(timings))
 
 
 def achieved(trace: RunTrace) -> Achieved | None:
@@ -199,7 +199,7 @@ def _company_note(samples: Sequence[TelemetrySample]) -> str:
     programs = "another program" if most == 1 else f"up to {most} other programs"
     return (
         f"{programs[0].upper()}{programs[1:]} had the GPU open in {len(shared)} of {len(told)} "
-        "readings, so busy time, memory, energy and laps may not be this run's alone."
+        "readings, so busy time, memory, energy and step times may not be this run's alone."
     )
 
 

@@ -1,8 +1,8 @@
 """A run's trace to its latency and throughput figures.
 
-All figures are on the run's own time, laps and the idle waits between them, so neither drawing nor
-pausing nor pacing is in them. A request arrives at a moment of that time; its wait for a slot is
-what passes until its first step begins.
+All figures are on the run's own time, step times and the idle waits between them, so neither
+drawing nor pausing nor pacing is in them. A request arrives at a moment of that time; its wait for
+a slot is what passes until its first step begins.
 Cheap enough to be called for a growing run several times a second. No torch, no clock.
 """
 
@@ -24,9 +24,9 @@ from inference.records.steps import Phase, StepEvent
 def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     """Return the latency figures of one request, of the tokens it has so far.
 
-    - TTFT: from its arrival to the end of the lap of the first token, the wait for a slot included.
-    - ITL: for each later token, the laps since the one before it in the same sequence, whatever
-      those laps did: another row's prefill in between counts.
+    - TTFT: from its arrival to the end of the step time of the first token, the wait for a slot
+    included. - ITL: for each later token, the step times since the one before it in the same
+      sequence, whatever those step times did: another row's prefill in between counts.
     - E2E: TTFT + all ITLs.
     - TPOT: the mean ITL, which is (E2E - TTFT)/(n - 1); None for fewer than two tokens.
 
@@ -59,7 +59,7 @@ def batch_tokens_per_s(trace: RunTrace) -> float | None:
 
 
 def run_seconds(events: Iterable[StepEvent]) -> float:
-    """Return the run's own time so far: its laps and the idle waits before them."""
+    """Return the run's own time so far: its step times and the idle waits before them."""
     return fsum(event.duration_s + event.waited_s for event in events)
 
 
@@ -119,14 +119,14 @@ class _Spans:
     """
 
     def __init__(self, events: Sequence[StepEvent]) -> None:
-        self.laps_s = np.fromiter((event.duration_s for event in events), dtype=np.float64)
+        self.step_times_s = np.fromiter((event.duration_s for event in events), dtype=np.float64)
         self.is_observed = np.fromiter((event.observed for event in events), dtype=np.bool_)
         self.is_cold = np.fromiter((event.cold for event in events), dtype=np.bool_)
         prefills = (event.phase is Phase.PREFILL for event in events)
         self.is_prefill = np.fromiter(prefills, dtype=np.bool_)
         waited_s = np.fromiter((event.waited_s for event in events), dtype=np.float64)
-        self.ended_s: NDArray[np.float64] = np.cumsum(self.laps_s + waited_s)
-        self.began_s = self.ended_s - self.laps_s
+        self.ended_s: NDArray[np.float64] = np.cumsum(self.step_times_s + waited_s)
+        self.began_s = self.ended_s - self.step_times_s
 
 
 @dataclass(slots=True)
@@ -164,9 +164,9 @@ def _summary(request: Request, found: _RowSteps, spans: _Spans) -> LatencySummar
     if not steps:
         return _nothing_yet(request.request_id, wait_s)
     end = steps[-1] + 1
-    starts = [0, *(step + 1 for step in steps[:-1])]  # of the span of laps behind each token
+    starts = [0, *(step + 1 for step in steps[:-1])]  # of the span of step times behind each token
     first_s = float(spans.ended_s[steps[0]]) - request.arrival_s
-    itl_s = np.add.reduceat(spans.laps_s[:end], starts)[1:].tolist()
+    itl_s = np.add.reduceat(spans.step_times_s[:end], starts)[1:].tolist()
     has_observed = np.logical_or.reduceat(spans.is_observed[:end], starts)[1:]
     has_prefill = np.logical_or.reduceat(spans.is_prefill[:end], starts)[1:]
     counted_s = [itl for itl, skip in zip(itl_s, has_observed, strict=True) if not skip]

@@ -26,7 +26,7 @@ class _Steps:
         is_cold: One of them may hold first-call costs.
     """
 
-    laps_s: list[float] = field(default_factory=list)
+    step_times_s: list[float] = field(default_factory=list)
     is_observed: list[bool] = field(default_factory=list)
     is_prefill: list[bool] = field(default_factory=list)
     now_s: float = 0.0
@@ -35,7 +35,7 @@ class _Steps:
 
     def add(self, event: StepEvent) -> None:
         """Take the next step."""
-        self.laps_s.append(event.duration_s)
+        self.step_times_s.append(event.duration_s)
         self.is_observed.append(event.observed)
         self.is_prefill.append(event.phase is Phase.PREFILL)
         self.now_s += event.duration_s + event.waited_s
@@ -69,7 +69,7 @@ class _Latency:
 
     def select(self, steps: _Steps) -> None:
         """Take it that the newest step selected a token."""
-        at = len(steps.laps_s) - 1
+        at = len(steps.step_times_s) - 1
         if self.newest is None:
             self.ttft_s = steps.now_s - self.request.arrival_s
             self.observed_before = steps.observed
@@ -81,8 +81,8 @@ class _Latency:
         self.is_cold = steps.is_cold
 
     def _wait(self, span: slice, steps: _Steps) -> None:
-        """Take the laps behind a token after the first."""
-        itl_s = sum(steps.laps_s[span])
+        """Take the step times behind a token after the first."""
+        itl_s = sum(steps.step_times_s[span])
         if any(steps.is_prefill[span]):
             self.interrupted.append(len(self.itl_s))
         self.itl_s.append(itl_s)

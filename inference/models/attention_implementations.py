@@ -20,9 +20,9 @@ HALF = (torch.float16, torch.bfloat16)
 
 def attention_options(model: PreTrainedModel) -> tuple[AttentionOption, ...]:
     """Return every implementation, each with the reason when this model cannot have it here."""
-    place = (model.device, model.dtype)
+    device = (model.device, model.dtype)
     return tuple(
-        AttentionOption(kind=kind, reason=attention_obstacle(type(model), kind, place))
+        AttentionOption(kind=kind, reason=attention_obstacle(type(model), kind, device))
         for kind in AttentionKind
     )
 
@@ -31,14 +31,14 @@ def check_attention(
     config: PreTrainedConfig,
     model_id: str,
     kind: AttentionKind,
-    place: tuple[torch.device, torch.dtype],
+    device: tuple[torch.device, torch.dtype],
 ) -> None:
     """Pass when a model of this config can have the implementation on a device in a dtype.
 
     Raises:
         InputError: It cannot.
     """
-    obstacle = attention_obstacle(MODEL_FOR_CAUSAL_LM_MAPPING[type(config)], kind, place)
+    obstacle = attention_obstacle(MODEL_FOR_CAUSAL_LM_MAPPING[type(config)], kind, device)
     if obstacle:
         msg = f"{model_id} cannot be run with {kind} attention: {obstacle}; choose "
         msg += f"{AttentionKind.AUTO} or {AttentionKind.EAGER}"
@@ -48,7 +48,7 @@ def check_attention(
 def attention_obstacle(
     model_class: Any,  # noqa: ANN401  the library's flags are not in its types
     kind: AttentionKind,
-    place: tuple[torch.device, torch.dtype],
+    torch_device: tuple[torch.device, torch.dtype],
 ) -> str:
     """Return why a class of models cannot have an implementation; an empty string when it can.
 
@@ -59,7 +59,7 @@ def attention_obstacle(
         return "the library has none for this architecture"
     if kind is not AttentionKind.FLASH:
         return ""
-    device, dtype = place
+    device, dtype = torch_device
     if not model_class._supports_flash_attn:  # noqa: SLF001  its only name
         return "the library has none for this architecture"
     if device.type != "cuda" or dtype not in HALF:

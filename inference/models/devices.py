@@ -33,46 +33,46 @@ def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     Raises:
         InputError: This machine has no such device, or there is no such dtype.
     """
-    place = _place(device)
+    torch_device = _place(device)
     if dtype == AUTO:
-        return place, _usual_dtype(place)
+        return torch_device, _usual_dtype(torch_device)
     if dtype not in DTYPES:
         msg = f"there is no dtype {dtype!r}; use auto, {', '.join(DTYPES)}"
         raise InputError(msg)
-    if place.type == "mps" and dtype == "float64":
+    if torch_device.type == "mps" and dtype == "float64":
         msg = "mps has no float64; use float32, or the CPU"
         raise InputError(msg)
-    return place, DTYPES[dtype]
+    return torch_device, DTYPES[dtype]
 
 
-def choice_note(asked: tuple[str, str], place: torch.device, dtype: torch.dtype) -> str:
+def choice_note(asked: tuple[str, str], device: torch.device, dtype: torch.dtype) -> str:
     """Return what a model runs on and in, and why, as one sentence.
 
     Args:
         asked: The device and the dtype as they were asked for.
-        place: The device taken.
+        device: The device taken.
         dtype: The dtype taken.
     """
     device_asked, dtype_asked = asked
     dtype_name = str(dtype).removeprefix("torch.")
-    why_place = "as asked" if device_asked != AUTO else _why_place(place)
-    why_dtype = "as asked" if dtype_asked != AUTO else _why_dtype(place)
-    return f"Runs on {place} ({why_place}) in {dtype_name} ({why_dtype})."
+    why_place = "as asked" if device_asked != AUTO else _why_place(device)
+    why_dtype = "as asked" if dtype_asked != AUTO else _why_dtype(device)
+    return f"Runs on {device} ({why_place}) in {dtype_name} ({why_dtype})."
 
 
-def _why_place(place: torch.device) -> str:
-    if place.type == "cuda":
+def _why_place(device: torch.device) -> str:
+    if device.type == "cuda":
         count = torch.cuda.device_count()
         return "the only NVIDIA GPU" if count == 1 else f"the first of {count} NVIDIA GPUs"
-    if place.type == "mps":
+    if device.type == "mps":
         return "Apple's GPU, as there is no NVIDIA one"
     return "torch finds no GPU here"
 
 
-def _why_dtype(place: torch.device) -> str:
-    if place.type != "cuda":
-        return f"the usual one on {place.type}"
-    is_usual = _usual_dtype(place) is torch.bfloat16
+def _why_dtype(device: torch.device) -> str:
+    if device.type != "cuda":
+        return f"the usual one on {device.type}"
+    is_usual = _usual_dtype(device) is torch.bfloat16
     return "this GPU has it" if is_usual else "this GPU is too old for bfloat16"
 
 
@@ -92,26 +92,26 @@ def _label(name: str) -> str:
     return f"{name} \u00b7 {properties.name}, {properties.total_memory / 2**30:.0f} GiB"
 
 
-def gpu_id(place: torch.device) -> str | int | None:
+def gpu_id(device: torch.device) -> str | int | None:
     """Return what NVML knows the device by: its UUID, or its number on an old torch; None if none.
 
     CUDA numbers only the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves, NVML all of them.
     """
-    if place.type != "cuda":
+    if device.type != "cuda":
         return None
-    uuid: object = getattr(torch.cuda.get_device_properties(place), "uuid", None)
-    return str(uuid) if uuid is not None else place.index or 0
+    uuid: object = getattr(torch.cuda.get_device_properties(device), "uuid", None)
+    return str(uuid) if uuid is not None else device.index or 0
 
 
-def describe_device(place: torch.device, dtype: torch.dtype) -> Device:
+def describe_device(device: torch.device, dtype: torch.dtype) -> Device:
     """Return what a run says of the device it was made on."""
-    if place.type == "cuda":
-        properties = torch.cuda.get_device_properties(place)
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
         name, memory_bytes = properties.name, properties.total_memory
     else:
         name, memory_bytes = processor_name(), psutil.virtual_memory().total
     dtype_name = str(dtype).removeprefix("torch.")
-    return Device(kind=place.type, name=name, dtype=dtype_name, memory_bytes=memory_bytes)
+    return Device(kind=device.type, name=name, dtype=dtype_name, memory_bytes=memory_bytes)
 
 
 def processor_name() -> str:
@@ -143,8 +143,8 @@ def _place(device: str) -> torch.device:
     return torch.device("cuda:0" if wanted == SPREAD else wanted)
 
 
-def _usual_dtype(place: torch.device) -> torch.dtype:
-    if place.type != "cuda":
+def _usual_dtype(device: torch.device) -> torch.dtype:
+    if device.type != "cuda":
         return torch.float32
-    has_bfloat16 = torch.cuda.get_device_capability(place) >= (8, 0)  # Ampere and later
+    has_bfloat16 = torch.cuda.get_device_capability(device) >= (8, 0)  # Ampere and later
     return torch.bfloat16 if has_bfloat16 else torch.float16

@@ -103,18 +103,18 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
         FetchError: Its files cannot be fetched, or are damaged.
         OutOfMemoryError: The device has too little memory for its weights.
     """
-    place, torch_dtype = choose_device(device, dtype)
+    torch_device, torch_dtype = choose_device(device, dtype)
     files = locate(model, on_stage)
     on_stage(LoadStage(stage="reading the model's settings and tokenizer"))
     config = read_config(files)
     tokenizer = read_tokenizer(files)
-    check_attention(config, files.model_id, attention, (place, torch_dtype))
-    if place.type == "cpu":
+    check_attention(config, files.model_id, attention, (torch_device, torch_dtype))
+    if torch_device.type == "cpu":
         check_room(files, config, torch_dtype)
     needed_bytes = weight_bytes_in(files, config, torch_dtype)
-    free = free_gpu_bytes(device, place)
+    free = free_gpu_bytes(device, torch_device)
     is_spread = device == SPREAD
-    layout = placement(files.model_id, needed_bytes, place, free, is_spread=is_spread)
+    layout = placement(files.model_id, needed_bytes, torch_device, free, is_spread=is_spread)
     chosen = {} if attention is AttentionKind.AUTO else {"attn_implementation": attention.value}
     network = _read_weights(files, config, (layout, {"dtype": torch_dtype, **chosen}), on_stage)
     on_stage(LoadStage(stage="preparing the kernels"))
@@ -124,12 +124,12 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
         model=network,
         tokenizer_files=tokenizer,
         shape=model_shape(network),
-        device=describe_device(place, torch_dtype),
+        device=describe_device(torch_device, torch_dtype),
         model_id=files.model_id,
         attention=attention_of(network),
         eos_ids=eos_ids_of(network),
         context_limit=context_limit_of(network.config),
-        device_note=choice_note((device, dtype), place, torch_dtype) + spread_note(network),
+        device_note=choice_note((device, dtype), torch_device, torch_dtype) + spread_note(network),
         kernels=kernels,
     )
 
@@ -282,9 +282,9 @@ def _reported(on_stage: OnStage) -> Generator[None]:
 
 def _counted(items: Iterable[Any], on_stage: OnStage) -> Iterator[Any]:
     known = list(items)
-    for place, item in enumerate(known):
+    for index, item in enumerate(known):
         yield item
-        on_stage(LoadStage(stage="reading weights", ratio=(place + 1) / len(known)))
+        on_stage(LoadStage(stage="reading weights", ratio=(index + 1) / len(known)))
 
 
 def _no_room(files: ModelFiles) -> str:

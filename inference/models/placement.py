@@ -18,24 +18,24 @@ Layout = torch.device | dict[int, int]
 SHARE_FOR_WEIGHTS = 0.85
 
 
-def free_gpu_bytes(asked: str, place: torch.device) -> tuple[int, ...]:
+def free_gpu_bytes(asked: str, device: torch.device) -> tuple[int, ...]:
     """Return the free bytes of the GPUs that may hold the weights; empty on other devices.
 
     Args:
         asked: The device as it was asked for; one GPU by its number stays alone.
-        place: The device taken.
+        device: The device taken.
     """
-    if place.type != "cuda":
+    if device.type != "cuda":
         return ()
     is_free_to_spread = asked in (AUTO, SPREAD)
-    numbers = range(torch.cuda.device_count()) if is_free_to_spread else (place.index or 0,)
+    numbers = range(torch.cuda.device_count()) if is_free_to_spread else (device.index or 0,)
     return tuple(int(torch.cuda.mem_get_info(number)[0]) for number in numbers)
 
 
 def placement(
     model_id: str,
     needed_bytes: int,
-    place: torch.device,
+    device: torch.device,
     free: Sequence[int],
     *,
     is_spread: bool = False,
@@ -48,15 +48,15 @@ def placement(
     Args:
         model_id: For the message.
         needed_bytes: Of the weights.
-        place: The device taken.
-        free: Free bytes of the GPUs that may be used, ``place`` first; empty on other devices.
+        device: The device taken.
+        free: Free bytes of the GPUs that may be used, ``device`` first; empty on other devices.
         is_spread: Use all of them even so.
 
     Raises:
         OutOfMemoryError: All of them together have too little.
     """
     if not free or (needed_bytes <= free[0] * SHARE_FOR_WEIGHTS and not is_spread):
-        return place
+        return device
     shares = [int(one * SHARE_FOR_WEIGHTS) for one in free]
     if needed_bytes > sum(shares):
         gpus = "the GPU" if len(free) == 1 else f"{len(free)} GPUs"

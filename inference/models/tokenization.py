@@ -211,7 +211,7 @@ def byte_of_character() -> dict[str, int]:
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {
-        chr(0x100 + place): byte for place, byte in enumerate(others)
+        chr(0x100 + index): byte for index, byte in enumerate(others)
     }
 
 

@@ -1,7 +1,7 @@
 """The app's end of the engine process: starts it, sends commands, hands replies on. No torch.
 
-The engine is a process of its own so that nothing a page does stretches a lap, and so that a crash
-or an out-of-memory in it cannot take the page down.
+The engine is a process of its own so that nothing a page does stretches a step time, and so that a
+crash or an out-of-memory in it cannot take the page down.
 """
 
 from __future__ import annotations

@@ -64,11 +64,11 @@ class Surveyor:
         self._report(ended)
 
     def _measure_ceilings(self, loaded: LoadedModel | None) -> MeasureEnded:
-        place, dtype = place_of(loaded)
-        measured = measure_ceilings(place, dtype, self._progress, self._should_stop)
+        device, dtype = place_of(loaded)
+        measured = measure_ceilings(device, dtype, self._progress, self._should_stop)
         if measured is None:
             return STOPPED
-        return MeasureEnded(ceilings=measured, is_kept=save_ceilings(measured, place, dtype))
+        return MeasureEnded(ceilings=measured, is_kept=save_ceilings(measured, device, dtype))
 
     def _sweep(
         self, command: SweepTokens, loaded: LoadedModel | None, clock: StepClock

@@ -51,7 +51,7 @@ class Generate:
         steps_per_s: Upper bound on the pace; None for as fast as it goes.
         chunk_tokens: Feed the prompt in chunks of so many tokens; None for all at once.
         cache: How keys and values are stored.
-        look: What to look at from the first step on; None for nothing.
+        capture: What to look at from the first step on; None for nothing.
         split_every: Time linear operations and attention apart in the prefill and in every so many
             decode steps; None for never.
         plan: How several requests share the device.
@@ -65,7 +65,7 @@ class Generate:
     steps_per_s: float | None = None
     chunk_tokens: int | None = None
     cache: CacheKind = CacheKind.DYNAMIC
-    look: AttentionChoice | None = None
+    capture: AttentionChoice | None = None
     split_every: int | None = None
     plan: BatchPlan = ONE_BATCH
     decode: DecodeMode = DecodeMode.EAGER
@@ -91,7 +91,7 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookAt:
+class CaptureAttention:
     """Look at this layer from the run's next step on; of the prompt, show what is still known.
 
     Attributes:
@@ -147,7 +147,16 @@ class Shutdown:
 
 
 Measure = MeasureCeilings | SweepTokens | SweepBatches
-Command = LoadModel | Generate | Control | LookAt | SplitSteps | Measure | StopMeasuring | Shutdown
+Command = (
+    LoadModel
+    | Generate
+    | Control
+    | CaptureAttention
+    | SplitSteps
+    | Measure
+    | StopMeasuring
+    | Shutdown
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +220,7 @@ class Attended:
     """What the chosen layer attended to in one step; follows the step's ``Stepped``.
 
     Attributes:
-        query: The one query that ``LookAt`` asked for; None for a map of the whole step.
+        query: The one query that ``CaptureAttention`` asked for; None for a map of the whole step.
     """
 
     run_id: str
@@ -221,7 +230,7 @@ class Attended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LookRefused:
+class CaptureRefused:
     """There is no such layer or head; the choice before it stands."""
 
     run_id: str
@@ -296,7 +305,7 @@ Reply = (
     | RunStarted
     | Stepped
     | Attended
-    | LookRefused
+    | CaptureRefused
     | Sampled
     | StateChanged
     | RunEnded

@@ -55,8 +55,8 @@ class RunOrder:
     plan: BatchPlan = ONE_BATCH
     decode: DecodeMode = DecodeMode.EAGER
     arrivals_s: tuple[float, ...] = ()
-    is_looked_at: bool = False
-    look: AttentionChoice | None = None
+    is_captured: bool = False
+    capture: AttentionChoice | None = None
 
 
 def check_order(order: RunOrder) -> None:
@@ -127,7 +127,7 @@ def build_requests(
 
 
 def command_of(
-    order: RunOrder, run_id: str, requests: tuple[Request, ...], look: AttentionChoice | None
+    order: RunOrder, run_id: str, requests: tuple[Request, ...], capture: AttentionChoice | None
 ) -> Generate:
     """Return what the engine is told to make of an order."""
     return Generate(
@@ -138,7 +138,7 @@ def command_of(
         steps_per_s=order.steps_per_s,
         chunk_tokens=order.chunk_tokens,
         cache=order.cache,
-        look=look,
+        capture=capture,
         split_every=order.split_every,
         decode=order.decode,
         plan=order.plan,
@@ -158,19 +158,19 @@ def _check_length(
         raise PromptError(msg) from error
 
 
-def look_of(order: RunOrder, shape: ModelShape) -> AttentionChoice | None:
+def capture_of(order: RunOrder, shape: ModelShape) -> AttentionChoice | None:
     """Return what to look at from the first step on; None where the order wants nothing.
 
     A choice made for another model, which this one has no layer or head for, gives way to the
     middle layer.
     """
-    if not order.is_looked_at or shape.num_hidden_layers < 1:
+    if not order.is_captured or shape.num_hidden_layers < 1:
         return None
-    look = order.look
-    if look is not None and look.layer < shape.num_hidden_layers:
-        is_head_there = look.head is None or look.head < shape.num_attention_heads
+    capture = order.capture
+    if capture is not None and capture.layer < shape.num_hidden_layers:
+        is_head_there = capture.head is None or capture.head < shape.num_attention_heads
         if is_head_there:
-            return look if look.slot < len(order.prompts) else replace(look, slot=0)
+            return capture if capture.slot < len(order.prompts) else replace(capture, slot=0)
     return AttentionChoice(layer=middle_layer(shape))
 
 

@@ -26,7 +26,7 @@ def run_info(
 
     Args:
         loaded: The model.
-        clock: What times its laps.
+        clock: What times its step times.
         command: What was asked for.
         prepared: What ``Engine.prepare`` made of it.
         ceilings: The device's roofs for this dtype; None when they were not measured.

@@ -1,6 +1,7 @@
 """The engine process's end of the pipe: one outbox for all threads, and whose turn it is.
 
-A run goes on only when its turn says so; waiting happens between two steps, in no lap. No torch.
+A run goes on only when its turn says so; waiting happens between two steps, in no step time. No
+torch.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from multiprocessing.connection import Connection
 from inference.engine.clock import StepClock
 from inference.process.messages import (
     Action,
+    CaptureAttention,
     Command,
     Control,
     Generate,
-    LookAt,
     Reply,
     Shutdown,
     SplitSteps,
@@ -40,7 +41,7 @@ class Outbox:
                 return
 
 
-class Turn:
+class StepGate:
     """Decides between two steps whether the next may go: pause, single step, stop and pace."""
 
     def __init__(
@@ -49,10 +50,10 @@ class Turn:
         command: Generate,
         clock: StepClock,
         report: Callable[[Reply], None],
-        look: Callable[[LookAt | SplitSteps], None] | None = None,
+        capture: Callable[[CaptureAttention | SplitSteps], None] | None = None,
     ) -> None:
         self.is_shutdown = False
-        self._look = look
+        self._capture = capture
         self._connection = connection
         self._run_id = command.run_id
         self._clock = clock
@@ -118,9 +119,9 @@ class Turn:
             command = Shutdown()
         if isinstance(command, Shutdown):
             self._is_stopped = self.is_shutdown = True
-        elif isinstance(command, LookAt | SplitSteps):
-            if self._look is not None:
-                self._look(command)
+        elif isinstance(command, CaptureAttention | SplitSteps):
+            if self._capture is not None:
+                self._capture(command)
         elif isinstance(command, Control) and command.run_id == self._run_id:
             self._obey(command)
 

@@ -1,7 +1,7 @@
 """The engine process: holds one model on the one device and runs what it is told, one at a time.
 
 Commands come in and replies go out over one pipe (inference/messages.py). Between two steps, and in
-no lap, the process looks for a pause, a step, a stop or another pace.
+no step time, the process looks for a pause, a step, a stop or another pace.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from inference.models.loading import LoadedModel, load_model
 from inference.process.measurements import Surveyor, place_of
 from inference.process.messages import (
     Attended,
+    CaptureAttention,
+    CaptureRefused,
     Command,
     Generate,
     LoadFailed,
     Loading,
     LoadModel,
-    LookAt,
-    LookRefused,
     MeasureCeilings,
     ModelReady,
     RunEnded,
@@ -45,7 +45,7 @@ from inference.process.messages import (
     SweepTokens,
 )
 from inference.process.run_info import run_info
-from inference.process.step_gate import Outbox, Turn
+from inference.process.step_gate import Outbox, StepGate
 from inference.process.telemetry import Telemetry
 from inference.records.costs import Ceilings
 from inference.records.errors import InputError, TokenByTokenError
@@ -57,7 +57,7 @@ PREPARING = {
     DecodeMode.GRAPH: "recording the decode step",
     DecodeMode.COMPILED: "compiling the decode step, which takes minutes the first time",
 }
-NO_LOOK = (
+NO_CAPTURE = (
     "rows come and go in a continuous batch, so their attention is not kept; use the static policy"
 )
 
@@ -99,8 +99,8 @@ class EngineHost:
             self._load(command)
         elif isinstance(command, Generate):
             return self._generate(command)
-        elif isinstance(command, LookAt):
-            self._look(command)
+        elif isinstance(command, CaptureAttention):
+            self._capture(command)
         elif isinstance(command, (MeasureCeilings, SweepTokens, SweepBatches)):
             clock = self._clock or clock_for(place_of(self._loaded)[0])
             self._surveyor.measure(command, self._loaded, clock)
@@ -163,9 +163,9 @@ class EngineHost:
         self._run_id, self._policy = command.run_id, command.plan.policy
         info = run_info(loaded, clock, command, prepared, _kept_roofs(loaded))
         self._outbox.put(RunStarted(info=info))
-        self._look(LookAt(run_id=command.run_id, choice=None))
-        if command.look is not None:
-            self._look(LookAt(run_id=command.run_id, choice=command.look))
+        self._capture(CaptureAttention(run_id=command.run_id, choice=None))
+        if command.capture is not None:
+            self._capture(CaptureAttention(run_id=command.run_id, choice=command.capture))
         telemetry = Telemetry(
             clock,
             on_sample=lambda sample: self._outbox.put(
@@ -173,21 +173,21 @@ class EngineHost:
             ),
             gpu=gpu_id(loaded.model.device),
         )
-        turn = Turn(self._connection, command, clock, self._outbox.put, self._turn_eyes)
-        engine.idle = turn.idle
+        gate = StepGate(self._connection, command, clock, self._outbox.put, self._capture_for)
+        engine.idle = gate.idle
         telemetry.start(zero_s)
         try:
             check_memory(loaded, command.requests, command.plan)
             steps = engine.generate(
                 command.requests, seed=command.seed, zero_s=zero_s, options=options
             )
-            ended = self._run(turn, steps, command)
+            ended = self._run(gate, steps, command)
         except TokenByTokenError as error:
             ended = _ended(command, RunState.FAILED, str(error))
         finally:
             telemetry.stop()
         self._outbox.put(dataclasses.replace(ended, unavailable=telemetry.unavailable()))
-        return not turn.is_shutdown
+        return not gate.is_shutdown
 
     def _prepare(self, command: Generate, engine: Engine) -> tuple[GenerationOptions, str]:
         """Get ready to decode as asked; return the run's options, and why they are others."""
@@ -204,12 +204,12 @@ class EngineHost:
             ),
         )
 
-    def _run(self, turn: Turn, steps: Iterator[StepEvent], command: Generate) -> RunEnded:
+    def _run(self, gate: StepGate, steps: Iterator[StepEvent], command: Generate) -> RunEnded:
         """Take one step after another, waiting for the turn before each."""
         to_come = len(command.requests)
-        while turn.wait():
+        while gate.wait():
             event = next(steps, None)
-            if event is None and turn.is_stopped:
+            if event is None and gate.is_stopped:
                 break
             if event is None:
                 return _ended(command, RunState.DONE)
@@ -217,28 +217,28 @@ class EngineHost:
             self._show_attention()
             to_come -= sum(row.finish is not None for row in event.rows)
             if not to_come:
-                turn.release()  # nothing is left to wait for
+                gate.release()  # nothing is left to wait for
         return _ended(command, RunState.STOPPED, "stopped by the user")
 
-    def _turn_eyes(self, command: LookAt | SplitSteps) -> None:
+    def _capture_for(self, command: CaptureAttention | SplitSteps) -> None:
         """Look at something else in the run that goes."""
-        if isinstance(command, LookAt):
-            self._look(command)
+        if isinstance(command, CaptureAttention):
+            self._capture(command)
         elif self._engine is not None and command.run_id == self._run_id:
             self._engine.split(command.every)
 
-    def _look(self, command: LookAt) -> None:
+    def _capture(self, command: CaptureAttention) -> None:
         """Look at another layer, and show again what is still known of the prompt."""
         engine = self._engine
         if engine is None or command.run_id != self._run_id:
             return  # of a run that another one has followed nothing is left
         if self._policy is Policy.CONTINUOUS and command.choice is not None:
-            self._outbox.put(LookRefused(run_id=command.run_id, sentence=NO_LOOK))
+            self._outbox.put(CaptureRefused(run_id=command.run_id, sentence=NO_CAPTURE))
             return
         try:
-            engine.look_at(command.choice)
+            engine.capture(command.choice)
         except InputError as error:
-            self._outbox.put(LookRefused(run_id=command.run_id, sentence=str(error)))
+            self._outbox.put(CaptureRefused(run_id=command.run_id, sentence=str(error)))
             return
         for seen in engine.recall(command.query):
             self._outbox.put(

@@ -11,7 +11,14 @@ from typing import Any
 
 from inference.prompts.decoding import check_bytes, decoded
 from inference.records.errors import InputError
-from inference.records.prompts import Find, LeftOut, Turn, Upload, UploadedPrompt, UploadSettings
+from inference.records.prompts import (
+    ChatMessage,
+    Find,
+    LeftOut,
+    Upload,
+    UploadedPrompt,
+    UploadSettings,
+)
 
 KEYS = ("prompt", "text", "messages", "conversations")
 LISTS = ("data", "prompts", "rows", "examples")
@@ -135,31 +142,31 @@ def _is_chat(value: Sequence[object]) -> bool:
     return bool(value) and all(isinstance(one, dict) and _role(one) is not None for one in value)
 
 
-def _role(turn: dict[str, Any]) -> str | None:
-    role = turn.get("role", turn.get("from"))
-    return str(role) if role is not None and ("content" in turn or "value" in turn) else None
+def _role(message: dict[str, Any]) -> str | None:
+    role = message.get("role", message.get("from"))
+    return str(role) if role is not None and ("content" in message or "value" in message) else None
 
 
-def _turns(content: Sequence[object]) -> list[Turn]:
+def _turns(content: Sequence[object]) -> list[ChatMessage]:
     """Return the turns of a conversation of either form.
 
     Raises:
         InputError: One of them is no turn.
     """
-    turns: list[Turn] = []
-    for number, turn in enumerate(content, start=1):
-        if not isinstance(turn, dict) or (role := _role(turn)) is None:
+    turns: list[ChatMessage] = []
+    for number, message in enumerate(content, start=1):
+        if not isinstance(message, dict) or (role := _role(message)) is None:
             msg = f"turn {number} of its conversation has no role and content"
             raise InputError(msg)
         if role not in ROLES:
             msg = f"turn {number} of its conversation is of the role {role!r}, which is not known"
             raise InputError(msg)
-        turns.append((ROLES[role], _turn_text(turn, number)))
+        turns.append((ROLES[role], _turn_text(message, number)))
     return turns
 
 
-def _turn_text(turn: dict[str, Any], number: int) -> str:
-    content = turn.get("content", turn.get("value"))
+def _turn_text(message: dict[str, Any], number: int) -> str:
+    content = message.get("content", message.get("value"))
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         if len(parts) != len(content) or not all(isinstance(part, str) for part in parts):
@@ -172,13 +179,13 @@ def _turn_text(turn: dict[str, Any], number: int) -> str:
     return content
 
 
-def _asked(turns: list[Turn]) -> tuple[Turn, ...]:
+def _asked(turns: list[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the turns up to the last that the model is to answer.
 
     Raises:
         InputError: There is none.
     """
-    last = max((place for place, (role, _) in enumerate(turns) if role == "user"), default=None)
+    last = max((index for index, (role, _) in enumerate(turns) if role == "user"), default=None)
     if last is None:
         msg = "its conversation has no turn of a user"
         raise InputError(msg)

@@ -1,4 +1,4 @@
-"""The records of a sweep over batch and context: laps measured, laps predicted, what was left out.
+"""The records of a sweep over batch and context: measured, predicted, and what was left out.
 
 They keep the rules of the package: frozen, SI units in the suffix, ``None`` for what is not
 known. No torch.
@@ -15,12 +15,12 @@ from inference.records.rooflines import Bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchLap:
-    """Laps of decode steps of so many rows that lead up to a context of so many tokens.
+class BatchTiming:
+    """Timings of decode steps of so many rows that lead up to a context of so many tokens.
 
     Attributes:
         used_bytes: Of the K/V at that context, read off its tensors.
-        repeats: Laps behind the three figures.
+        repeats: Timings behind the three figures.
     """
 
     batch: int
@@ -65,7 +65,7 @@ class BatchSweep:
     shape: ModelShape
     device: Device
     measured_at: datetime
-    points: tuple[BatchLap, ...]
+    points: tuple[BatchTiming, ...]
     left_out: tuple[LeftOut, ...] = ()
     is_whole: bool = False
 

@@ -10,10 +10,11 @@ class LatencySummary:
     """The latency figures of one request; None where too little was measured.
 
     Attributes:
-        itl_s: For each token after the first, the laps since the one before it in this sequence.
+        itl_s: For each token after the first, the step times since the one before it in this
+            sequence.
         sequence_tokens_per_s: 1 / TPOT: decode steps only.
         e2e_tokens_per_s: Output tokens / E2E.
-        is_cold: True when a lap in it may hold first-call costs.
+        is_cold: True when a step time in it may hold first-call costs.
         excluded_steps: Steps left out of the ITL figures because they were observed.
         wait_s: Part of TTFT before its first step: the wait for a slot; None before that step.
         interrupted: Which of ``itl_s`` (0 for the first) hold another row's prefill.

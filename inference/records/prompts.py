@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-Turn: TypeAlias = tuple[str, str]
+ChatMessage: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class UploadedPrompt:
     source: str
     place: str
     text: str
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ChatMessage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

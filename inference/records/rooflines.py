@@ -29,7 +29,7 @@ def roof_tag(ceilings: Ceilings) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
-    """The rates measured at one size of a sweep, each from one lap.
+    """The rates measured at one size of a sweep, each from one timing.
 
     Attributes:
         label: What was run and at which size.
@@ -37,7 +37,7 @@ class SweepPoint:
         best: Highest rate of the repeats, in bytes/s or FLOP/s.
         median: Median rate.
         worst: Lowest rate.
-        repeats: Laps behind them.
+        repeats: Timings behind them.
     """
 
     label: str
@@ -88,7 +88,7 @@ class MeasuredCeilings:
     def ceilings(self) -> Ceilings:
         """The best rate of each sweep: a roof is what the device reached once."""
         method = (
-            f"best of {self.best_read.repeats} laps: {self.best_read.label} for bytes/s, "
+            f"best of {self.best_read.repeats} timings: {self.best_read.label} for bytes/s, "
             f"{self.best_product.label} for FLOP/s; {self.machine}, {self.measured_at:%Y-%m-%d}"
         )
         return Ceilings(
@@ -141,19 +141,19 @@ class RooflinePoint:
     Attributes:
         flops: Counted.
         bytes_moved: Counted.
-        lap_s: Measured.
+        step_time_s: Measured.
         lower_bound_s: Counted: the longer of computing and moving at the roofs' rates.
-        roof_ratio: Achieved as a share of the roof above this intensity: lower bound / lap.
+        roof_ratio: Achieved as a share of the roof above this intensity: lower bound / timing.
         bound: Which limit it is under.
         alarm: Why a point above a roof cannot be right, in a sentence; empty otherwise.
-        mfu_ratio: FLOPs / (lap x datasheet peak); None without a datasheet.
-        mbu_ratio: Bytes / (lap x datasheet bandwidth); None without a datasheet.
+        mfu_ratio: FLOPs / (timing x datasheet peak); None without a datasheet.
+        mbu_ratio: Bytes / (timing x datasheet bandwidth); None without a datasheet.
     """
 
     part: Part
     flops: int
     bytes_moved: int
-    lap_s: float
+    step_time_s: float
     lower_bound_s: float
     roof_ratio: float
     bound: Bound
@@ -169,12 +169,12 @@ class RooflinePoint:
     @property
     def flops_per_s(self) -> float:
         """Achieved rate of computing."""
-        return self.flops / self.lap_s
+        return self.flops / self.step_time_s
 
     @property
     def bytes_per_s(self) -> float:
         """Achieved rate of moving."""
-        return self.bytes_moved / self.lap_s
+        return self.bytes_moved / self.step_time_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,11 +226,11 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TokenLap:
-    """Laps of one step that feeds so many tokens of one sequence to an empty cache.
+class TokenTiming:
+    """Timings of one step that feeds so many tokens of one sequence to an empty cache.
 
     Attributes:
-        repeats: Laps behind the three figures.
+        repeats: Timings behind the three figures.
     """
 
     tokens: int
@@ -241,13 +241,13 @@ class TokenLap:
 
     @property
     def tokens_per_s(self) -> float:
-        """Tokens fed a second in the best lap."""
+        """Tokens fed a second in the best timing."""
         return self.tokens / self.best_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSweep:
-    """How the lap of a step grows with the tokens fed in it, measured on the model held.
+    """How the timing of a step grows with the tokens fed in it, measured on the model held.
 
     Attributes:
         points: By growing number of tokens, the first of one token.
@@ -257,11 +257,11 @@ class TokenSweep:
     model_id: str
     device: Device
     measured_at: datetime
-    points: tuple[TokenLap, ...]
+    points: tuple[TokenTiming, ...]
 
     @property
     def floor_s(self) -> float:
-        """The lap of a step of one token: all weights are read for it."""
+        """The timing of a step of one token: all weights are read for it."""
         return self.points[0].best_s
 
     @property
@@ -270,7 +270,7 @@ class TokenSweep:
         return max(point.tokens_per_s for point in self.points)
 
     @property
-    def turn_tokens(self) -> float:
+    def crossover_tokens(self) -> float:
         """Tokens at which the floor meets the highest rate: below, more tokens cost no more time.
 
         Source:

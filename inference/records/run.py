@@ -21,7 +21,7 @@ class RunInfo:
 
     Attributes:
         attention: The attention implementation the model resolved to.
-        clock: How laps were timed: ``host`` or ``cuda_events``.
+        clock: How step times were timed: ``host`` or ``cuda_events``.
         started_at: UTC.
         versions: Pairs of package name and version.
         cache: How keys and values were stored.
@@ -59,7 +59,8 @@ class Request:
     """What one user asked for: ``prompt_ids`` are exactly what the model is fed.
 
     Attributes:
-        arrival_s: When it came in, on the run's own time: laps and idle waits from its beginning.
+        arrival_s: When it came in, on the run's own time: step times and idle waits from its
+            beginning.
     """
 
     request_id: str

@@ -107,7 +107,7 @@ class CacheState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartTime:
-    """How long the operations of one part of a step took, measured inside its lap."""
+    """How long the operations of one part of a step took, measured inside its step time."""
 
     part: Part
     duration_s: float
@@ -120,15 +120,15 @@ class StepEvent:
     Attributes:
         index: 0 for the first step of the run.
         started_s: Host monotonic time, on the run's zero.
-        duration_s: One lap over forward and sampling, ended when the device was done.
+        duration_s: One step time over forward and sampling, ended when the device was done.
         observed: True when something was captured that made the step slower.
         cold: True when first-call costs may be inside: the first run after a model was loaded.
-        look_s: Host time spent on a picture of the step's attention, after its lap and in none;
-            None when nothing was looked at.
+        capture_s: Host time spent on a picture of the step's attention, after its step time and in
+            none; None when nothing was looked at.
         parts: Time in linear operations and in attention, in the steps where they were timed.
         waited_s: Idle wait before the step, while no request was there to be served.
-        host_s: Host time from the start of the lap until all its work was handed to the device;
-            None where an operation has finished when its call returns, as on a CPU.
+        host_s: Host time from the start of the step time until all its work was handed to the
+            device; None where an operation has finished when its call returns, as on a CPU.
         decode: How this decode step was handed over; None in prefill, and where it is not known.
     """
 
@@ -140,7 +140,7 @@ class StepEvent:
     duration_s: float
     observed: bool
     cold: bool
-    look_s: float | None = None
+    capture_s: float | None = None
     parts: tuple[PartTime, ...] = ()
     waited_s: float = 0.0
     host_s: float | None = None
@@ -149,7 +149,7 @@ class StepEvent:
     def __post_init__(self) -> None:
         """Raise ValueError where a chart would lie."""
         if not (isfinite(self.duration_s) and self.duration_s >= 0):
-            msg = f"a lap of {self.duration_s} s"
+            msg = f"a step time of {self.duration_s} s"
             raise ValueError(msg)
 
     @property

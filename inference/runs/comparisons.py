@@ -131,9 +131,9 @@ class SubjectFigures:
 def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
     """Return the subjects of some runs in the order in which they come; equal ones are repeats.
 
-    Rows of a batch that are copies of each other share every lap, so the first stands for all. With
-    a temperature above 0 each row draws with the seed plus its place, so one may end before another
-    and shares the laps up to there.
+    Rows of a batch that are copies of each other share every step time, so the first stands for
+    all. With a temperature above 0 each row draws with the seed plus its place, so one may end
+    before another and shares the step times up to there.
     """
     samples: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for trace in traces:
@@ -143,12 +143,12 @@ def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
     keys = list(samples)
     return tuple(
         Subject(
-            label=_letters(place),
+            label=_letters(index),
             title=_title(key, keys),
             settings=key,
             samples=tuple(samples[key]),
         )
-        for place, key in enumerate(keys)
+        for index, key in enumerate(keys)
     )
 
 
@@ -266,8 +266,8 @@ def _plan(plan: BatchPlan) -> str:
 def _title(key: tuple[tuple[str, str], ...], keys: Sequence[tuple[tuple[str, str], ...]]) -> str:
     """Return the settings in which this subject differs from others, the prompt for one alone."""
     parts: list[str] = []
-    for place, (name, value) in enumerate(key):
-        is_shared = len({other[place] for other in keys}) == 1
+    for index, (name, value) in enumerate(key):
+        is_shared = len({other[index] for other in keys}) == 1
         if name == "prompt ids" or (is_shared and not (name == "prompt" and len(keys) == 1)):
             continue
         is_plain = name in {"prompt", "next token", "run", "kernels"}

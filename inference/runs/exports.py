@@ -1,7 +1,8 @@
 """Runs as tables: a row for each step of each request, and a row for each subject compared.
 
 CSV cells that a spreadsheet would take for a formula get an apostrophe in front; Parquet keeps the
-text as it is. Of one request, ``lap_s`` and ``wait_s`` add up to its end-to-end time. No torch.
+text as it is. Of one request, ``step_time_s`` and ``wait_s`` add up to its end-to-end time. No
+torch.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ STEP_SCHEMA = pa.schema(
         ("logprob", _SECONDS),
         ("finish", _TEXT),
         ("started_s", _SECONDS),
-        ("lap_s", _SECONDS),
+        ("step_time_s", _SECONDS),
         ("wait_s", _SECONDS),
         ("observed", _FLAG),
         ("cold", _FLAG),
@@ -53,8 +54,9 @@ STEP_SCHEMA = pa.schema(
 def step_rows(traces: Iterable[RunTrace]) -> list[TableRow]:
     """Return a row for each step of each request, run after run.
 
-    ``lap_s`` is the step's lap, shared by all its rows; ``wait_s`` are the laps before it that did
-    nothing for this request. Adding up laps over several requests counts a batch's laps repeatedly.
+    ``step_time_s`` is the step's step time, shared by all its rows; ``wait_s`` are the step times
+    before it that did nothing for this request. Adding up step times over several requests counts a
+    batch's step times repeatedly.
     """
     return [row for trace in traces for row in _run_rows(trace)]
 
@@ -153,7 +155,7 @@ def _step_row(trace: RunTrace, event: StepEvent, row: RowStep, texts: dict[int, 
         "logprob": row.logprob,
         "finish": None if row.finish is None else row.finish.value,
         "started_s": event.started_s,
-        "lap_s": event.duration_s,
+        "step_time_s": event.duration_s,
         "wait_s": 0.0,
         "observed": event.observed,
         "cold": event.cold,

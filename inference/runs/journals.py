@@ -22,7 +22,7 @@ from inference.records.status import RunState
 from inference.records.steps import StepEvent
 from inference.records.telemetry import TelemetrySample
 from inference.runs.replay import outputs_of
-from inference.runs.run_file import STRICT, read_bytes, to_json
+from inference.runs.run_file import STRICT, read_bytes, to_json, with_current_names
 
 SUFFIX = ".jsonl"
 CUT_OFF = "the program ended while this run was going; what was recorded until then is kept"
@@ -122,7 +122,7 @@ def read_journal(path: Path) -> RunTrace:
     events, telemetry, pieces = begun.events, begun.telemetry, begun.pieces
     for line in lines:
         try:
-            part = _part_model().model_validate_json(line).root
+            part = _part_model().model_validate_json(with_current_names(line)).root
         except ValidationError:
             break  # written only in part
         events += part.events

@@ -45,8 +45,8 @@ def _names(trace: RunTrace) -> Iterator[dict[str, object]]:
     title = f"{trace.info.model_id} on {trace.info.device.name}"
     yield _metadata("process_name", STEP_TRACK, title)
     yield _metadata("thread_name", STEP_TRACK, "steps")
-    for place, request in enumerate(trace.requests):
-        yield _metadata("thread_name", ROW_TRACK + place, f"request {request.request_id}")
+    for index, request in enumerate(trace.requests):
+        yield _metadata("thread_name", ROW_TRACK + index, f"request {request.request_id}")
 
 
 def _metadata(kind: str, track: int, name: str) -> dict[str, object]:
@@ -56,7 +56,7 @@ def _metadata(kind: str, track: int, name: str) -> dict[str, object]:
 def _steps(trace: RunTrace) -> Iterator[dict[str, object]]:
     """Yield a span for each step, and one for each of its rows on the request's own track."""
     texts = {piece.token_id: piece.raw.decode("utf-8", "replace") for piece in trace.pieces}
-    track = {one.request_id: ROW_TRACK + place for place, one in enumerate(trace.requests)}
+    track = {one.request_id: ROW_TRACK + index for index, one in enumerate(trace.requests)}
     for event in trace.events:
         yield _span(
             event,

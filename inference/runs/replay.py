@@ -15,21 +15,22 @@ from inference.records.run import Output, Request, RunTrace
 from inference.records.status import RunState
 from inference.records.steps import StepEvent
 
-# Source: our choice. A run that was paused or stepped by hand has gaps of minutes between laps;
-# a gap up to this long is part of a run's own pace, what is beyond was waiting.
+# Source: our choice. A run that was paused or stepped by hand has gaps of minutes between step
+# times; a gap up to this long is part of a run's own pace, what is beyond was waiting.
 LONGEST_GAP_S = 0.5
 
 
 def step_ends_s(events: Sequence[StepEvent]) -> tuple[float, ...]:
     """Return when each step is over at the run's own pace, counted from its first step.
 
-    A step takes its lap and the host time up to it, of which at most ``LONGEST_GAP_S`` is kept.
+    A step takes its step time and the host time up to it, of which at most ``LONGEST_GAP_S`` is
+    kept.
     """
     lasting = [event.duration_s for event in events]
-    for place in range(1, len(events)):
-        before = events[place - 1]
-        gap_s = events[place].started_s - before.started_s - before.duration_s
-        lasting[place] += min(max(gap_s, 0.0), LONGEST_GAP_S)
+    for index in range(1, len(events)):
+        before = events[index - 1]
+        gap_s = events[index].started_s - before.started_s - before.duration_s
+        lasting[index] += min(max(gap_s, 0.0), LONGEST_GAP_S)
     return tuple(accumulate(lasting))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -34,6 +35,8 @@ STRICT = ConfigDict(
 MAX_TOKENS = 2**31 - 1  # no context and no vocabulary comes near
 MAX_BYTES = 2**63 - 1
 GZIP_MAGIC = b"\x1f\x8b"
+# A quote inside a JSON string is escaped, so one that is not, before a colon, ends a name.
+OLD_NAMES = ((re.compile(rb'(?<!\\)"look_s"(?=\s*:)'), b'"capture_s"'),)
 NOT_OURS = "the file is no run of this program; open one that was saved here"
 
 
@@ -104,16 +107,23 @@ def read_bytes(content: bytes) -> tuple[RunTrace, ...]:
         msg = f"the run file is larger than {MAX_FILE_BYTES >> 20} MiB; save fewer runs in one"
         raise RunFileError(msg)
     text = text.removeprefix(b"\xef\xbb\xbf").strip()
-    listed = text if text.startswith(b"[") else b"[" + text + b"]"
+    listed = with_current_names(text if text.startswith(b"[") else b"[" + text + b"]")
     _check_heads(listed)
     try:
         runs = _runs_model().model_validate_json(listed).root
     except ValidationError as error:
         msg = f"the run file is damaged: {_complaint(error)}; save the run again"
         raise RunFileError(msg) from error
-    for place, run in enumerate(runs):
-        _check_consistent(run, place)
+    for index, run in enumerate(runs):
+        _check_consistent(run, index)
     return runs
+
+
+def with_current_names(text: bytes) -> bytes:
+    """Return JSON of a run in which fields have the names that the records have today."""
+    for pattern, name in OLD_NAMES:
+        text = pattern.sub(name, text)
+    return text
 
 
 def write(traces: RunTrace | Sequence[RunTrace], path: Path) -> None:
@@ -218,17 +228,17 @@ def _request_problem(run: RunTrace) -> str | None:
 
 def _event_problem(run: RunTrace) -> str | None:
     known = {request.request_id for request in run.requests}
-    for place, event in enumerate(run.events):
-        if event.index != place:
-            return f"events[{place}].index: {event.index} where {place} was expected"
+    for index, event in enumerate(run.events):
+        if event.index != index:
+            return f"events[{index}].index: {event.index} where {index} was expected"
         if not event.rows:
-            return f"events[{place}].rows: none"
+            return f"events[{index}].rows: none"
         if any(row.request_id not in known for row in event.rows):
-            return f"events[{place}].rows: a request_id that is not among the requests"
+            return f"events[{index}].rows: a request_id that is not among the requests"
         if any(_is_absurd(row) for row in event.rows):
-            return f"events[{place}].rows: a token id or a context beyond all reason"
+            return f"events[{index}].rows: a token id or a context beyond all reason"
         if event.cache.allocated_bytes > MAX_BYTES:
-            return f"events[{place}].cache.allocated_bytes: more than any machine has"
+            return f"events[{index}].cache.allocated_bytes: more than any machine has"
     return None
 
 
@@ -236,13 +246,13 @@ def _growth_problem(run: RunTrace) -> str | None:
     """Return where a sequence's steps do not follow from one another."""
     stored = {request.request_id: 0 for request in run.requests}
     selected: dict[str, list[int]] = {request_id: [] for request_id in stored}
-    for place, event in enumerate(run.events):
+    for index, event in enumerate(run.events):
         for row in event.rows:
             if stored[row.request_id] == 0 and event.phase is not Phase.PREFILL:
-                return f"events[{place}]: a decode step before any prefill of {row.request_id}"
+                return f"events[{index}]: a decode step before any prefill of {row.request_id}"
             stored[row.request_id] += row.query_tokens
             if row.context_tokens != stored[row.request_id]:
-                return f"events[{place}].rows: context_tokens does not follow from what was fed"
+                return f"events[{index}].rows: context_tokens does not follow from what was fed"
             if row.token_id is not None:
                 selected[row.request_id].append(row.token_id)
     for output in run.outputs:

@@ -22,7 +22,7 @@ from inference.process.messages import (
     StopMeasuring,
     SweepBatches,
 )
-from inference.records.batches import BatchLap, BatchSweep, LeftOut
+from inference.records.batches import BatchSweep, BatchTiming, LeftOut
 from inference.records.options import BatchPlan, Padding, Policy
 from inference.records.run import RunTrace
 from inference.records.status import LoadStage, RunState
@@ -74,7 +74,7 @@ def sweep(*batches: int, is_whole: bool = True) -> BatchSweep:
         device=TINY_DEVICE,
         measured_at=datetime(2026, 1, 2, tzinfo=UTC),
         points=tuple(
-            BatchLap(
+            BatchTiming(
                 batch=batch,
                 context_tokens=64,
                 best_s=0.01,

@@ -46,11 +46,11 @@ def prompts_run(stage: Stage) -> list[list[str]]:
 def finish_all(stage: Stage) -> None:
     """Let every run of the newest comparison make two steps and end."""
     under_test = stage.under_test
-    for place in range(100):
+    for index in range(100):
         generates = under_test.generates()
-        if place >= len(generates):
+        if index >= len(generates):
             return
-        run = under_test.hub.find(generates[place].run_id)
+        run = under_test.hub.find(generates[index].run_id)
         assert run is not None
         under_test.engine.reply(RunStarted(info=run_info(run.run_id)))
         under_test.step(run, 0, "o")

@@ -270,7 +270,7 @@ def test_while_the_model_loads_the_page_says_how_far_it_is() -> None:
     assert "reading weights" in progress.proto.text
 
 
-def test_the_settings_that_keep_laps_undisturbed_are_in_the_config() -> None:
+def test_the_settings_that_keep_step_times_undisturbed_are_in_the_config() -> None:
     import tomllib  # noqa: PLC0415
 
     config = tomllib.loads(Path(".streamlit/config.toml").read_text(encoding="utf-8"))

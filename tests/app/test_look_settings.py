@@ -52,7 +52,7 @@ def start(page: AppTest) -> None:
     assert not page.exception
 
 
-def test_a_run_feeds_its_prompt_at_once_and_is_looked_at_unless_told_otherwise(
+def test_a_run_feeds_its_prompt_at_once_and_is_captured_unless_told_otherwise(
     page: AppTest, hub: HubUnderTest
 ) -> None:
     start(page)
@@ -60,20 +60,20 @@ def test_a_run_feeds_its_prompt_at_once_and_is_looked_at_unless_told_otherwise(
     [generate] = hub.generates()
     assert generate.chunk_tokens is None
     assert generate.cache is CacheKind.DYNAMIC
-    assert generate.look == AttentionChoice(layer=1)
+    assert generate.capture == AttentionChoice(layer=1)
 
 
-def test_chunks_cache_and_looking_reach_the_engine(page: AppTest, hub: HubUnderTest) -> None:
+def test_chunks_cache_and_capturing_reach_the_engine(page: AppTest, hub: HubUnderTest) -> None:
     page.number_input(key="chunk_tokens").set_value(4)
     page.selectbox(key="cache_kind").set_value(CacheKind.STATIC)
-    page.toggle(key="looks").set_value(False)
+    page.toggle(key="captures").set_value(False)
 
     start(page)
 
     [generate] = hub.generates()
     assert generate.chunk_tokens == 4
     assert generate.cache is CacheKind.STATIC
-    assert generate.look is None
+    assert generate.capture is None
 
 
 def test_a_cache_that_the_model_cannot_have_is_not_offered_and_the_reason_is_said(

@@ -149,7 +149,9 @@ def test_the_pointer_tells_the_exact_weight_and_lights_the_token(open_tab: OpenT
     told(tab, 0.8, 0.2, "may not read key")
 
 
-def test_a_prompt_in_chunks_makes_a_step_of_each_and_tells_the_laps(open_tab: OpenTab) -> None:
+def test_a_prompt_in_chunks_makes_a_step_of_each_and_tells_the_step_times(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab()
     tab.page.get_by_role("button", name="Settings").click()
     box = tab.page.get_by_role("spinbutton", name="Prefill in chunks")

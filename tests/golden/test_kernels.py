@@ -86,7 +86,7 @@ def test_greedy_tokens_are_those_of_generate_without_kernels(
     [found] = tokens_with_kernels(loaded, asked)
 
     pairs = enumerate(zip(found, expected, strict=False))
-    differs = next((place for place, pair in pairs if pair[0] != pair[1]), None)
+    differs = next((index for index, pair in pairs if pair[0] != pair[1]), None)
     remove(loaded.model)
     assert differs is None or is_choice_of(loaded.model, prompt + found[:differs], found[differs])
     assert len(found) > NEW_TOKENS // 4

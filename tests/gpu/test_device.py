@@ -43,8 +43,8 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         "graph steps choose the ids of eager ones, float32",
         "cache bytes are the allocator's",
         "measured roofs are within bounds of the data sheet",
-        "laps sum to wall time",
-        "no lap reaches into the next step",
+        "step times sum to wall time",
+        "no step time reaches into the next step",
     ],
 )
 def test_a_check_of_the_report_does_not_fail(report: Report, name: str) -> None:
@@ -71,7 +71,7 @@ def test_a_recorded_step_is_faster_than_an_eager_one(report: Report) -> None:
     assert (graph.decode_tokens_per_s or 0) > (eager.decode_tokens_per_s or 0)
 
 
-def test_a_recorded_step_is_handed_over_long_before_the_device_is_done(report: Report) -> None:
+def test_a_recorded_step_is_launched_long_before_the_device_is_done(report: Report) -> None:
     graph = speed(report, DecodeMode.GRAPH.value)
 
     assert graph.host_ratio is not None

@@ -12,7 +12,7 @@ from inference.records.run import Request, RunTrace
 from inference.records.steps import CacheState, Finish, Phase, RowStep, StepEvent
 from tests.builders import run_info
 
-LAP_S = 0.5
+STEP_TIME_S = 0.5
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ def batch_trace(
     gap_s: float = 0.0,
     chunk_tokens: int | None = None,
 ) -> RunTrace:
-    """Return a finished run under this plan; every lap takes half a second."""
+    """Return a finished run under this plan; every timing takes half a second."""
     requests = tuple(
         Request(
             request_id=f"r{number}",
@@ -71,7 +71,7 @@ def _events(
         done = [int(row.request_id[1:]) for row in rows if row.finish is not None]
         schedule = after(schedule, move, done)
         events.append(_event(len(events), move, rows, now_s=now_s, waited_s=waited_s))
-        now_s, waited_s = now_s + LAP_S, 0.0
+        now_s, waited_s = now_s + STEP_TIME_S, 0.0
     return tuple(events)
 
 
@@ -82,14 +82,14 @@ def _selects(move: Move) -> bool:
 def _fed(move: Prefill | Decode, requests: Sequence[Request]) -> list[tuple[int, int, int]]:
     """Return request, slot and tokens of each row that is fed something real."""
     if isinstance(move, Decode):
-        pairs = zip(move.seats, move.is_live, strict=True)
-        return [(seat.request, seat.slot, 1) for seat, lives in pairs if lives]
+        pairs = zip(move.assignments, move.is_live, strict=True)
+        return [(assignment.request, assignment.slot, 1) for assignment, lives in pairs if lives]
     fed: list[tuple[int, int, int]] = []
-    for seat in move.seats:
-        gap = move.width - len(requests[seat.request].prompt_ids)
+    for assignment in move.assignments:
+        gap = move.width - len(requests[assignment.request].prompt_ids)
         tokens = max(0, move.end - max(move.start, gap))
         if tokens:
-            fed.append((seat.request, seat.slot, tokens))
+            fed.append((assignment.request, assignment.slot, tokens))
     return fed
 
 
@@ -124,7 +124,7 @@ def _event(
             bytes_per_layer=(held // 2,) * 2,
         ),
         started_s=now_s,
-        duration_s=LAP_S,
+        duration_s=STEP_TIME_S,
         observed=False,
         cold=False,
         waited_s=waited_s,

@@ -51,10 +51,10 @@ def counted_trace(
     *,
     roofs: Ceilings | None = ROOFS,
     device: str = "a test machine",
-    lap_s: float = 0.05,
+    step_time_s: float = 0.05,
 ) -> RunTrace:
     """Return a run of the counted model; the first two steps are cold."""
-    trace = trace_of([b"a"] * prompt_tokens, [b"b"] * steps, lap_s=lap_s)
+    trace = trace_of([b"a"] * prompt_tokens, [b"b"] * steps, step_time_s=step_time_s)
     info = replace(
         trace.info,
         shape=COUNTED_SHAPE,

@@ -20,12 +20,16 @@ NO_GPU = Unavailable(reading="gpu_busy_ratio", reason="this machine has no NVIDI
 
 
 def trace_of(
-    prompt: Sequence[bytes], outputs: Sequence[bytes], *, lap_s: float = 0.05, spare_bytes: int = 0
+    prompt: Sequence[bytes],
+    outputs: Sequence[bytes],
+    *,
+    step_time_s: float = 0.05,
+    spare_bytes: int = 0,
 ) -> RunTrace:
     """Return a run of one request; the first two steps are cold, as after loading a model."""
     ids = {raw: number for number, raw in enumerate(dict.fromkeys([*prompt, *outputs]))}
     events = tuple(
-        _event(index, len(prompt), ids[raw], lap_s=lap_s, spare_bytes=spare_bytes)
+        _event(index, len(prompt), ids[raw], step_time_s=step_time_s, spare_bytes=spare_bytes)
         for index, raw in enumerate(outputs)
     )
     request = Request(
@@ -55,13 +59,14 @@ def empty_trace() -> RunTrace:
 
 
 def _event(
-    index: int, prompt_tokens: int, token_id: int, *, lap_s: float, spare_bytes: int
+    index: int, prompt_tokens: int, token_id: int, *, step_time_s: float, spare_bytes: int
 ) -> StepEvent:
     """Return one step of the run."""
     context = prompt_tokens + index
     used = context * KV_BYTES_PER_TOKEN
     likely = tuple(
-        Candidate(token_id=max(token_id - place, 0), logprob=-0.5 - place) for place in range(5)
+        Candidate(token_id=max(token_id - position, 0), logprob=-0.5 - position)
+        for position in range(5)
     )
     row = RowStep(
         request_id="r0",
@@ -85,7 +90,7 @@ def _event(
             bytes_per_layer=(half, used + spare_bytes - half),
         ),
         started_s=index * 0.5,
-        duration_s=lap_s,
+        duration_s=step_time_s,
         observed=False,
         cold=index < 2,
     )

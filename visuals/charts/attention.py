@@ -30,7 +30,8 @@ EXPLANATION = {
     "weights are measured: the queries, keys, mask and scale that the model's own attention was "
     "given, or the softmax it formed, of the layer chosen. Where there are more tokens than cells, "
     "a cell shows the largest weight in it; the row under the pointer is exact. The softmax is "
-    "formed after the step's lap, so looking is in no lap and steps count as not observed.",
+    "formed after the step's step time, so looking is in no step time and steps count as not "
+    "observed.",
     "formula": "weights = softmax(Q \u00d7 K\u1d40 / \u221ahead size + mask); cells of a step = "
     "T \u00d7 L \u2212 T \u00d7 (T \u2212 1) / 2",
     "source": "Vaswani et al. 2017, Attention Is All You Need, sections 3.2.1 and 3.2.3.",
@@ -119,21 +120,25 @@ def kind_words(
     ]
 
 
-def look_cost(events: Sequence[StepEvent]) -> str:
+def capture_cost(events: Sequence[StepEvent]) -> str:
     """Return what looking at the weights cost, in one line; empty when nobody looked."""
     decode = [event for event in events if event.phase is Phase.DECODE and not event.cold]
-    looks_s = [event.look_s for event in decode if event.look_s is not None]
-    if not looks_s:
+    captures_s = [event.capture_s for event in decode if event.capture_s is not None]
+    if not captures_s:
         return ""
     plain = [event for event in decode if not event.observed]
-    with_s = [event.duration_s for event in plain if event.look_s is not None]
-    without_s = [event.duration_s for event in plain if event.look_s is None]
-    cost = f"Looking: {amount(milliseconds(median(looks_s)), 'ms')} after a step, in no lap"
+    with_s = [event.duration_s for event in plain if event.capture_s is not None]
+    without_s = [event.duration_s for event in plain if event.capture_s is None]
+    cost = (
+        f"Looking: {amount(milliseconds(median(captures_s)), 'ms')} after a step, in no step time"
+    )
     if with_s and without_s:
-        laps = [amount(milliseconds(median(laps_s)), "ms") for laps_s in (with_s, without_s)]
-        return f"{cost}; laps {laps[0]} with it, {laps[1]} without (medians)."
+        timings = [
+            amount(milliseconds(median(step_times_s)), "ms") for step_times_s in (with_s, without_s)
+        ]
+        return f"{cost}; step times {timings[0]} with it, {timings[1]} without (medians)."
     if with_s:
-        return f"{cost}; laps {amount(milliseconds(median(with_s)), 'ms')} with it (medians)."
+        return f"{cost}; step times {amount(milliseconds(median(with_s)), 'ms')} with it (medians)."
     return f"{cost}."
 
 

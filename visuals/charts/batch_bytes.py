@@ -11,7 +11,7 @@ from inference.records.model import ModelShape
 from inference.records.options import Policy
 from inference.records.run import Request
 from visuals.charts.roofline_rows import cost_of
-from visuals.charts.slots import Seated, SlotStep
+from visuals.charts.slots import Assigned, SlotStep
 from visuals.charts.units import DASH, amount, mebibytes, milliseconds, significant
 
 Frame = dict[str, object]
@@ -25,12 +25,12 @@ def step_picture(step: SlotStep, prompts: Sequence[int], policy: Policy) -> Fram
         prompts: Prompt tokens of each request.
         policy: Where a row that is done stays, its padding grows behind it.
     """
-    width = max((prompts[seat.number] for seat in step.seated), default=0)
+    width = max((prompts[assignment.number] for assignment in step.assigned), default=0)
 
-    def behind(seat: Seated) -> int:
-        if not seat.is_done or policy is Policy.CONTINUOUS:
+    def behind(assignment: Assigned) -> int:
+        if not assignment.is_done or policy is Policy.CONTINUOUS:
             return 0
-        return max(0, step.columns - (width - prompts[seat.number]) - seat.stored)
+        return max(0, step.columns - (width - prompts[assignment.number]) - assignment.stored)
 
     return {
         "T": step.event.query_tokens,
@@ -39,24 +39,31 @@ def step_picture(step: SlotStep, prompts: Sequence[int], policy: Policy) -> Fram
         "queued": step.queued,
         "strips": _strips(step),
         "rows": [
-            [seat.number, seat.kind, seat.fed, seat.stored, int(seat.is_done), behind(seat)]
-            for seat in step.seated
+            [
+                assignment.number,
+                assignment.kind,
+                assignment.fed,
+                assignment.stored,
+                int(assignment.is_done),
+                behind(assignment),
+            ]
+            for assignment in step.assigned
         ],
     }
 
 
 def _strips(step: SlotStep) -> list[list[int]]:
     """Return each request that has begun, with what the step fed it and what it has stored."""
-    fed = {seat.number: seat.fed for seat in step.seated}
+    fed = {assignment.number: assignment.fed for assignment in step.assigned}
     return [[number, fed.get(number, 0), stored] for number, stored in step.stored]
 
 
 def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
     """Return the bytes of one step: weights once, K/V of each row, and work per weight byte."""
     own = [
-        [seat.number, mebibytes(kv_stored_bytes(shape, seat.stored))]
-        for seat in step.seated
-        if seat.fed
+        [assignment.number, mebibytes(kv_stored_bytes(shape, assignment.stored))]
+        for assignment in step.assigned
+        if assignment.fed
     ]
     if not shape.matrices:
         return {"weights_mib": mebibytes(shape.weight_bytes), "own": own, "flops_per_byte": DASH}

@@ -13,7 +13,7 @@ import altair as alt
 
 from inference.counting.batch_predictions import batch_limits, predict_batch, predict_batches
 from inference.counting.what_if import decode_cost, memory_needed_bytes
-from inference.records.batches import BatchLap, BatchLimits, BatchPrediction, BatchSweep
+from inference.records.batches import BatchLimits, BatchPrediction, BatchSweep, BatchTiming
 from inference.records.costs import Ceilings
 from inference.records.model import ModelShape
 from visuals.charts.theme import (
@@ -40,7 +40,7 @@ class Known:
 
     Attributes:
         ceilings: The device's roofs; None before they were measured.
-        sweep: Laps measured here; None where nothing was.
+        sweep: Step times measured here; None where nothing was.
         memory_bytes: The device's memory, where known.
     """
 
@@ -52,10 +52,10 @@ class Known:
     memory_bytes: int | None = None
 
     @property
-    def points(self) -> tuple[BatchLap, ...]:
-        """Laps measured at the contexts looked at."""
+    def points(self) -> tuple[BatchTiming, ...]:
+        """Step times measured at the contexts looked at."""
         points = self.sweep.points if self.sweep is not None else ()
-        return tuple(lap for lap in points if lap.context_tokens in self.contexts)
+        return tuple(timing for timing in points if timing.context_tokens in self.contexts)
 
     @property
     def predictions(self) -> tuple[BatchPrediction, ...]:
@@ -122,7 +122,7 @@ def batch_bytes(known: Known, context_tokens: int) -> Chart:
 
 def sweep_rows(known: Known) -> list[Row]:
     """Return time and rates at every batch and context, measured and counted."""
-    measured = (_measured(lap) for lap in known.points)
+    measured = (_measured(timing) for timing in known.points)
     counted = (_counted(one) for one in known.predictions)
     return [*measured, *counted]
 
@@ -139,17 +139,17 @@ def byte_rows(known: Known, context_tokens: int) -> list[Row]:
             {
                 "batch": batch,
                 "part": part,
-                "place": place,
+                "place": index,
                 "gib": gibibytes(count),
                 "fits": not is_over,
                 "note": "too large for the device" if is_over else "fits",
             }
-            for place, (part, count) in enumerate(parts.items())
+            for index, (part, count) in enumerate(parts.items())
         ]
     return rows
 
 
-def turn_rows(known: Known) -> list[Row]:
+def crossover_rows(known: Known) -> list[Row]:
     """Return the batches, of those drawn, at which K/V overtakes weights."""
     rows: list[Row] = []
     for limits in known.limits:
@@ -187,9 +187,9 @@ def limit_sentences(known: Known) -> tuple[str, ...]:
 def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
     """Return what the largest batch measured gains at each context, and what it costs a row."""
     sentences: list[str] = []
-    for context in dict.fromkeys(lap.context_tokens for lap in sweep.points):
-        laps = [lap for lap in sweep.points if lap.context_tokens == context]
-        first, last = laps[0], laps[-1]
+    for context in dict.fromkeys(timing.context_tokens for timing in sweep.points):
+        timings = [timing for timing in sweep.points if timing.context_tokens == context]
+        first, last = timings[0], timings[-1]
         if first.batch == last.batch:
             continue
         gain = last.batch_tokens_per_s / first.batch_tokens_per_s
@@ -214,14 +214,14 @@ def _limit_sentence(limits: BatchLimits) -> str:
     return f"Context {limits.context_tokens:,}: {overtakes}{fits}."
 
 
-def _measured(lap: BatchLap) -> Row:
+def _measured(timing: BatchTiming) -> Row:
     return {
-        "batch": lap.batch,
-        "context": f"{lap.context_tokens:,}",
+        "batch": timing.batch,
+        "context": f"{timing.context_tokens:,}",
         "source": "measured",
-        "ms": milliseconds(lap.median_s),
-        "all_rate": lap.batch_tokens_per_s,
-        "one_rate": lap.sequence_tokens_per_s,
+        "ms": milliseconds(timing.median_s),
+        "all_rate": timing.batch_tokens_per_s,
+        "one_rate": timing.sequence_tokens_per_s,
     }
 
 
@@ -281,7 +281,7 @@ def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
         ),
         {
             name: sweep_rows(known),
-            f"{name}_turns": turn_rows(known),
+            f"{name}_turns": crossover_rows(known),
             f"{name}_compute": compute_rows(known),
         },
         description=f"Line chart, log-log: {title} over the rows of a batch.",
@@ -289,7 +289,7 @@ def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
 
 
 def _colours(contexts: Sequence[str]) -> list[str]:
-    return [CONTEXT_COLOURS[place % len(CONTEXT_COLOURS)] for place in range(len(contexts))]
+    return [CONTEXT_COLOURS[index % len(CONTEXT_COLOURS)] for index in range(len(contexts))]
 
 
 def _batch_axis(batches: Iterable[int]) -> alt.X:

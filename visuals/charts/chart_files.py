@@ -57,12 +57,17 @@ class NamedChart:
 def run_charts(trace: RunTrace) -> tuple[NamedChart, ...]:
     """Return the charts of one run: those of its panel that have something to show."""
     return (
-        _of(trace, "prefill-laps", "Prefill, lap by lap", latency.prefill_laps),
         _of(
             trace,
-            "decode-laps",
+            "prefill-step times",
+            "Prefill, step time by step time",
+            latency.prefill_step_times,
+        ),
+        _of(
+            trace,
+            "decode-step times",
             "Decode, step by step",
-            latency.decode_laps,
+            latency.decode_step_times,
             latency.caption(trace.events),
         ),
         *_rooflines(trace),
@@ -132,7 +137,7 @@ def comparison_charts(subjects: Sequence[Subject]) -> tuple[NamedChart, ...]:
         name="roofline-points",
         title="Roofline",
         build=partial(compare.roofline_points, subjects, ceilings),
-        caption="Squares: prefill. Circles: decode. FLOPs and bytes counted, laps measured.",
+        caption="Squares: prefill. Circles: decode. FLOPs and bytes counted, step times measured.",
     )
     return (
         NamedChart(

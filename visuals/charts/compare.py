@@ -14,9 +14,9 @@ from inference.runs.comparisons import Subject
 from visuals.charts.compare_rows import (
     cache_rows,
     fit_rows,
-    lap_rows,
     roof_rows,
     roofline_rows,
+    step_time_rows,
     ttft_rows,
 )
 from visuals.charts.theme import DASHED, HOST, SOLID, Chart, Row, finished, whole_numbers
@@ -27,21 +27,21 @@ HEIGHT = 260
 
 EXPLANATION = (
     "Aligned at the start of decode: decode step 1 is the first after prefill. A line is the "
-    "median over a subject's repeats. Measured: laps and bytes of these runs. Counted: FLOPs and "
-    "bytes of the roofline's points."
+    "median over a subject's repeats. Measured: step times and bytes of these runs. Counted: FLOPs "
+    "and bytes of the roofline's points."
 )
 
 
 def latency_by_step(subjects: Sequence[Subject]) -> Chart:
-    """Return the lap of each decode step, a line for each subject."""
-    rows = [row for one in subjects for row in lap_rows(one, "step")]
+    """Return the step time of each decode step, a line for each subject."""
+    rows = [row for one in subjects for row in step_time_rows(one, "step")]
     y = ("ms", "ms per step")
     return _lines(subjects, rows, "decode step", y, "milliseconds by decode step")
 
 
 def latency_by_context(subjects: Sequence[Subject]) -> Chart:
-    """Return the lap of each decode step over the context it attends to."""
-    rows = [row for one in subjects for row in lap_rows(one, "context")]
+    """Return the step time of each decode step over the context it attends to."""
+    rows = [row for one in subjects for row in step_time_rows(one, "context")]
     y = ("ms", "ms per step")
     return _lines(subjects, rows, "context, tokens", y, "milliseconds by context length")
 
@@ -95,7 +95,7 @@ def roofline_points(subjects: Sequence[Subject], ceilings: Ceilings | None = Non
             alt.Tooltip("subject:N"),
             alt.Tooltip("phase:N"),
             alt.Tooltip("intensity:Q", title="FLOP/byte, counted", format=".4~g"),
-            alt.Tooltip("gflops:Q", title="GFLOP/s, counted FLOPs over measured laps"),
+            alt.Tooltip("gflops:Q", title="GFLOP/s, counted FLOPs over measured step times"),
         ],
     )
     letters = base.mark_text(dx=10, align="left", fontSize=13).encode(text="label:N")
@@ -141,14 +141,14 @@ def _sized(chart: Chart, datasets: dict[str, list[Row]], description: str) -> Ch
 
 def _colour(subjects: Sequence[Subject]) -> alt.Color:
     labels = [one.label for one in subjects]
-    hues = [HUES[place % len(HUES)] for place in range(len(labels))]
+    hues = [HUES[index % len(HUES)] for index in range(len(labels))]
     return alt.Color("label:N", title=None, scale=alt.Scale(domain=labels, range=hues), legend=None)
 
 
 def _dash(subjects: Sequence[Subject]) -> alt.StrokeDash:
     """Return solid lines for the first eight subjects and dashes for those of the same hues."""
     labels = [one.label for one in subjects]
-    dashes = [list(DASHED if place // len(HUES) % 2 else SOLID) for place in range(len(labels))]
+    dashes = [list(DASHED if index // len(HUES) % 2 else SOLID) for index in range(len(labels))]
     return alt.StrokeDash(
         "label:N", title=None, scale=alt.Scale(domain=labels, range=dashes), legend=None
     )

@@ -19,14 +19,14 @@ POINTS = 400  # of one line
 COUNTED_STEPS = 32  # of one run, evenly spread, whose work is counted for the roofline
 
 
-def lap_rows(subject: Subject, place: str) -> list[Row]:
-    """Return a row for each decode step: its number or its context, and the median lap."""
-    laps: dict[int, list[float]] = {}
+def step_time_rows(subject: Subject, place: str) -> list[Row]:
+    """Return a row for each decode step: its number or its context, and the median step time."""
+    timings: dict[int, list[float]] = {}
     for sample in subject.samples:
         for step, event in enumerate(_decode_steps(sample), start=1):
             k = step if place == "step" else _context(event, sample)
-            laps.setdefault(k, []).append(event.duration_s)
-    return _thinned(subject, {k: milliseconds(median(all_s)) for k, all_s in laps.items()}, "ms")
+            timings.setdefault(k, []).append(event.duration_s)
+    return _thinned(subject, {k: milliseconds(median(all_s)) for k, all_s in timings.items()}, "ms")
 
 
 def cache_rows(subject: Subject) -> list[Row]:
@@ -82,7 +82,7 @@ def fit_caption(subjects: Iterable[Subject]) -> str:
 
 
 def roofline_rows(subject: Subject) -> list[Row]:
-    """Return a row for each phase: counted work of its warm steps over their measured laps."""
+    """Return a row for each phase: the counted work of its warm steps over their step times."""
     rows: list[Row] = []
     for phase in Phase:
         events = [
@@ -127,8 +127,8 @@ def _work(events: Sequence[StepEvent], subject: Subject) -> Row | None:
     flops = sum(cost.flops for cost in costs)
     if not moved or not flops:
         return None
-    lap_s = sum(event.duration_s for event in chosen)
-    return {"intensity": flops / moved, "gflops": flops / lap_s / 1e9}
+    step_time_s = sum(event.duration_s for event in chosen)
+    return {"intensity": flops / moved, "gflops": flops / step_time_s / 1e9}
 
 
 def _decode_steps(sample: Sample) -> Iterable[StepEvent]:

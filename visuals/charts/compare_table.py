@@ -37,8 +37,8 @@ FINISHES = {
 }
 FOOTNOTE = (
     "Medians over the repeats, in brackets the smallest and the largest. All times are measured "
-    "laps; a cold run holds first-call costs. K/V is read off the cache's tensors, and counted "
-    "from the model's shape for a row of a batch."
+    "step times; a cold run holds first-call costs. K/V is read off the cache's tensors, and "
+    "counted from the model's shape for a row of a batch."
 )
 
 
@@ -51,9 +51,9 @@ def table_html(figures: Sequence[SubjectFigures]) -> str:
     """Return the table as HTML in which nothing of the prompts is markup."""
     rows = table_rows(figures)
     places = [
-        place for place, name in enumerate(COLUMNS) if name != BATCH_COLUMN or _has_batch(figures)
+        index for index, name in enumerate(COLUMNS) if name != BATCH_COLUMN or _has_batch(figures)
     ]
-    head = "".join(f'<th scope="col">{escape(COLUMNS[place])}</th>' for place in places)
+    head = "".join(f'<th scope="col">{escape(COLUMNS[index])}</th>' for index in places)
     body = "".join(f"<tr>{_row_html(cells, places)}</tr>" for cells in rows)
     return (
         '<div class="scroll"><table class="figures"><caption>Figures side by side</caption>'

@@ -1,6 +1,7 @@
-"""Where a step turns from memory- to compute-bound: its lap over the number of tokens fed in it.
+"""Where a step turns from memory- to compute-bound: its time over the tokens fed in it.
 
-Measured laps solid, the counted lower bound dashed, and a line where each of them turns. No torch.
+Measured step times solid, the counted lower bound dashed, and a line where each of them turns. No
+torch.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _Y = "ms per step"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turning:
+class Crossover:
     """What is known of where a model turns on a device.
 
     Attributes:
         ceilings: The device's roofs; None before they were measured.
-        sweep: The laps; None before they were measured.
+        sweep: The step times; None before they were measured.
     """
 
     shape: ModelShape
@@ -56,30 +57,30 @@ class Turning:
 
     @property
     def measured_tokens(self) -> float | None:
-        """Tokens at which the measured laps turn from flat to growing."""
-        return None if self.sweep is None else self.sweep.turn_tokens
+        """Tokens at which the measured step times turn from flat to growing."""
+        return None if self.sweep is None else self.sweep.crossover_tokens
 
 
-def turning(known: Turning) -> Chart:
+def crossover(known: Crossover) -> Chart:
     """Return measured and counted times over the tokens of a step, and where each turns."""
     chart = alt.layer(_lines(), *_points(), *_turns(), _ends())
     return finished(
         chart,
         {
-            "turning": time_rows(known),
-            "turning_laps": lap_rows(known.sweep),
-            "turning_at": turn_rows(known),
-            "turning_extent": extent_rows(known),
+            "crossover": time_rows(known),
+            "crossover_times": step_time_rows(known.sweep),
+            "crossover_at": crossover_rows(known),
+            "crossover_extent": extent_rows(known),
         },
         description="Line chart, log-log: milliseconds of a step over the tokens fed in it.",
     )
 
 
-def time_rows(known: Turning) -> list[Row]:
+def time_rows(known: Crossover) -> list[Row]:
     """Return the time of a step of each number of tokens, measured and counted."""
     rows: list[Row] = [
-        {"tokens": lap.tokens, "ms": milliseconds(lap.median_s), "source": "measured"}
-        for lap in (known.sweep.points if known.sweep is not None else ())
+        {"tokens": timing.tokens, "ms": milliseconds(timing.median_s), "source": "measured"}
+        for timing in (known.sweep.points if known.sweep is not None else ())
     ]
     return rows + [
         {"tokens": tokens, "ms": milliseconds(least_s), "source": "counted"}
@@ -87,21 +88,21 @@ def time_rows(known: Turning) -> list[Row]:
     ]
 
 
-def lap_rows(sweep: TokenSweep | None) -> list[Row]:
-    """Return the fastest and the slowest lap at each number of tokens."""
+def step_time_rows(sweep: TokenSweep | None) -> list[Row]:
+    """Return the fastest and the slowest step time at each number of tokens."""
     return [
         {
-            "tokens": lap.tokens,
-            "ms": milliseconds(lap.median_s),
-            "best": milliseconds(lap.best_s),
-            "worst": milliseconds(lap.worst_s),
-            "rate": lap.tokens_per_s,
+            "tokens": timing.tokens,
+            "ms": milliseconds(timing.median_s),
+            "best": milliseconds(timing.best_s),
+            "worst": milliseconds(timing.worst_s),
+            "rate": timing.tokens_per_s,
         }
-        for lap in (sweep.points if sweep is not None else ())
+        for timing in (sweep.points if sweep is not None else ())
     ]
 
 
-def turn_rows(known: Turning) -> list[Row]:
+def crossover_rows(known: Crossover) -> list[Row]:
     """Return where the counted and the measured times turn."""
     turns = {"counted": known.counted_tokens, "measured": known.measured_tokens}
     return [
@@ -116,7 +117,7 @@ def turn_rows(known: Turning) -> list[Row]:
     ]
 
 
-def extent_rows(known: Turning) -> list[Row]:
+def extent_rows(known: Crossover) -> list[Row]:
     """Return the corners of the chart."""
     times = [row["ms"] for row in time_rows(known)]
     values = [float(ms) for ms in times if isinstance(ms, (int, float))]
@@ -126,7 +127,7 @@ def extent_rows(known: Turning) -> list[Row]:
     return [{"tokens": 1, "ms": low / 1.6}, {"tokens": COUNTS[-1], "ms": nice_end(high * 1.1)}]
 
 
-def _least(known: Turning) -> Sequence[tuple[int, float]]:
+def _least(known: Crossover) -> Sequence[tuple[int, float]]:
     """Return the counted least time at each number of tokens."""
     if known.ceilings is None:
         return ()
@@ -154,13 +155,13 @@ def _dash() -> alt.StrokeDash:
 
 
 def _lines() -> alt.Chart:
-    base = alt.Chart(alt.NamedData("turning"))
+    base = alt.Chart(alt.NamedData("crossover"))
     return base.mark_line(color=PREFILL, strokeWidth=2.5).encode(x=_x(), y=_y(), strokeDash=_dash())
 
 
 def _points() -> tuple[alt.Chart, alt.Chart]:
-    """Return the measured medians with their spread from the fastest lap to the slowest."""
-    base = alt.Chart(alt.NamedData("turning_laps"))
+    """Return the measured medians with their spread from the fastest step time to the slowest."""
+    base = alt.Chart(alt.NamedData("crossover_times"))
     spread = base.mark_rule(color=PREFILL, strokeWidth=2, opacity=0.6).encode(
         x=_x(), y=_y("best:Q"), y2="worst:Q"
     )
@@ -169,9 +170,9 @@ def _points() -> tuple[alt.Chart, alt.Chart]:
         y=_y(),
         tooltip=[
             alt.Tooltip("tokens:Q", title="tokens"),
-            alt.Tooltip("best:Q", title="fastest lap, ms", format=".4~g"),
-            alt.Tooltip("ms:Q", title="median lap, ms", format=".4~g"),
-            alt.Tooltip("worst:Q", title="slowest lap, ms", format=".4~g"),
+            alt.Tooltip("best:Q", title="fastest step time, ms", format=".4~g"),
+            alt.Tooltip("ms:Q", title="median step time, ms", format=".4~g"),
+            alt.Tooltip("worst:Q", title="slowest step time, ms", format=".4~g"),
             alt.Tooltip("rate:Q", title="tokens/s", format=",.3~g"),
         ],
     )
@@ -180,7 +181,7 @@ def _points() -> tuple[alt.Chart, alt.Chart]:
 
 def _turns() -> tuple[alt.Chart, ...]:
     """Return a line where each of the times turns, and its label, one below the other."""
-    base = alt.Chart(alt.NamedData("turning_at"))
+    base = alt.Chart(alt.NamedData("crossover_at"))
     rule = base.mark_rule(color=HOST, strokeWidth=2).encode(x=_x(), strokeDash=_dash())
     labels = (
         _label(base, source, side, height)
@@ -205,5 +206,5 @@ def _label(base: alt.Chart, source: str, side: Literal["left", "right"], height:
 
 
 def _ends() -> alt.Chart:
-    ends = alt.Chart(alt.NamedData("turning_extent")).mark_point(opacity=0)
+    ends = alt.Chart(alt.NamedData("crossover_extent")).mark_point(opacity=0)
     return ends.encode(x=_x(), y=_y())

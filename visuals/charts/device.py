@@ -19,8 +19,8 @@ from visuals.charts.axes import picked
 from visuals.charts.theme import DECODE, GPU, HOST, MEMORY, Chart, Row, finished, whole_numbers
 from visuals.charts.units import amount, mebibytes, milliseconds, percent, scaled, significant
 
-LAP, HANDED_OVER = "lap", "handed over by the host"
-_LAUNCH_NAMES = [LAP, HANDED_OVER]
+STEP_TIME, LAUNCHED = "step time", "handed over by the host"
+_LAUNCH_NAMES = [STEP_TIME, LAUNCHED]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ BUSY_EXPLANATION = (
     "Busy is the share of time in which any kernel ran at all, one small kernel on one of many "
     "processors included; the memory controller's is the share in which memory was read or written "
     "at all. Neither is a share of what the device can do. The achieved rates are: bytes and "
-    "operations that the steps had to move and compute, counted, over their measured laps."
+    "operations that the steps had to move and compute, counted, over their measured step times."
 )
 
 
@@ -126,7 +126,7 @@ def counter_rows(counters: Counters, samples: Sequence[TelemetrySample]) -> list
 
 
 def launches(trace: RunTrace) -> Chart:
-    """Return each decode step's lap, and the host time until its work was handed over."""
+    """Return each decode step's step time, and the host time until its work was handed over."""
     chart = (
         alt.Chart(alt.NamedData("launches"))
         .mark_line(strokeWidth=2)
@@ -146,7 +146,7 @@ def launches(trace: RunTrace) -> Chart:
             ],
         )
     )
-    description = "Two lines: milliseconds of each decode step's lap and of handing it over."
+    description = "Two lines: milliseconds of each decode step's step time and of handing it over."
     return finished(chart, {"launches": launch_rows(trace)}, description=description)
 
 
@@ -172,8 +172,11 @@ def launch_sentence(trace: RunTrace) -> str:
                 "On a CPU an operation has finished when its call returns, so no host runs ahead."
             )
         return "No decode step has been timed yet."
-    host, lap = amount(milliseconds(lead.host_s), "ms"), amount(milliseconds(lead.lap_s), "ms")
-    found = f"The host had handed a decode step over after {host} of its lap of {lap}"
+    host, timing = (
+        amount(milliseconds(lead.host_s), "ms"),
+        amount(milliseconds(lead.step_time_s), "ms"),
+    )
+    found = f"The host had handed a decode step over after {host} of its step time of {timing}"
     if lead.is_behind:
         return (
             f"{found}: it is **behind**. The device waits for the next operation, so the step is "

@@ -45,7 +45,7 @@ def agreement(reference: Sequence[int], ids: Sequence[int]) -> str:
     if tuple(reference) == tuple(ids):
         return "the same tokens"
     pairs = zip(reference, ids, strict=False)
-    same = next((place for place, (one, other) in enumerate(pairs) if one != other), None)
+    same = next((index for index, (one, other) in enumerate(pairs) if one != other), None)
     if same is None:
         shorter = min(len(reference), len(ids))
         return f"the same for all {counted(shorter, 'token')} of the shorter one"
@@ -57,8 +57,8 @@ def agreement(reference: Sequence[int], ids: Sequence[int]) -> str:
 def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
     """Return the parts with blanks between two different ones counted to them."""
     joined: list[Part] = []
-    for place, part in enumerate(parts):
-        before, after = parts[max(place - 1, 0)], parts[min(place + 1, len(parts) - 1)]
+    for index, part in enumerate(parts):
+        before, after = parts[max(index - 1, 0)], parts[min(index + 1, len(parts) - 1)]
         is_gap = not part.text.strip() and before.is_different and after.is_different
         is_different = part.is_different or is_gap
         if joined and joined[-1].is_different == is_different:

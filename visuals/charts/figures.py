@@ -71,7 +71,7 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
         milliseconds(summary.ttft_s),
         steps,
         note=", ".join(part for part in (COLD * summary.is_cold, chunks) if part),
-        explanation="Time to first token: the laps from the start of prefill up to the first "
+        explanation="Time to first token: the step times from the start of prefill up to the first "
         "output token. Tokenising the prompt and drawing are not in it.",
     )
 

@@ -1,7 +1,7 @@
-"""Each step's lap, prefill and decode apart, each on an axis of its own.
+"""Each step's step time, prefill and decode apart, each on an axis of its own.
 
-A prefill lap can be a hundred times a decode lap; on one axis the decode bars would vanish. Cold
-and observed steps are drawn hollow and named. No torch.
+A prefill step time can be a hundred times a decode step time; on one axis the decode bars would
+vanish. Cold and observed steps are drawn hollow and named. No torch.
 """
 
 from __future__ import annotations
@@ -21,30 +21,33 @@ from visuals.charts.units import amount, counted, milliseconds, share
 EXPLANATION = {
     "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
     "feeds one token a pass, so each has its own axis.",
-    "how": "Measured: one lap of the clock over the forward pass and the choice of the token, "
-    "ended when the device was done. Drawing, pausing and pacing are in no lap. Hollow bars are "
-    "cold (the first calls after the model was loaded) or observed (something was captured). The "
-    "dashed line is counted: the least time of the step under the device's measured roofs.",
-    "formula": "TTFT = laps up to the first token; ITL = lap between two tokens; "
+    "how": "Measured: one step time of the clock over the forward pass and the choice of the "
+    "token, ended when the device was done. Drawing, pausing and pacing are in no step time. "
+    "Hollow bars are cold (the first calls after the model was loaded) or observed (something was "
+    "captured). The dashed line is counted: the least time of the step under the device's measured "
+    "roofs.",
+    "formula": "TTFT = step times up to the first token; ITL = step time between two tokens; "
     "TPOT = (E2E \u2212 TTFT) / (tokens \u2212 1)",
     "source": "The definitions of vLLM's serving benchmark.",
 }
 
 
-def prefill_laps(trace: RunTrace | None = None) -> Chart:
+def prefill_step_times(trace: RunTrace | None = None) -> Chart:
     """Return a bar for each prefill step; without a trace, the chart to be filled from outside."""
-    return _laps("prefill_laps", "prefill step", PREFILL, _datasets(trace, Phase.PREFILL))
+    return _step_times(
+        "prefill_step_times", "prefill step", PREFILL, _datasets(trace, Phase.PREFILL)
+    )
 
 
-def decode_laps(trace: RunTrace | None = None) -> Chart:
+def decode_step_times(trace: RunTrace | None = None) -> Chart:
     """Return a bar for each decode step, or for each few of them when there are many."""
-    return _laps("decode_laps", "decode step", DECODE, _datasets(trace, Phase.DECODE))
+    return _step_times("decode_step_times", "decode step", DECODE, _datasets(trace, Phase.DECODE))
 
 
-def lap_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> list[Row]:
+def step_time_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> list[Row]:
     """Return one row for each step of a phase; ``first`` is the number of the first one."""
     steps = (event for event in events if event.phase is phase)
-    return [_lap_row(k, event) for k, event in enumerate(steps, start=first)]
+    return [_step_time_row(k, event) for k, event in enumerate(steps, start=first)]
 
 
 def bound_rows(
@@ -61,11 +64,11 @@ def bound_rows(
     ]
 
 
-def lap_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
+def step_time_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
     """Return one row that holds the far ends of both axes, which grow in steps."""
-    laps_s = [event.duration_s for event in events if event.phase is phase]
-    steps = axis_end(len(laps_s), least=1 if phase is Phase.PREFILL else 16)
-    return [{"x": steps + 0.5, "y": nice_end(max(laps_s, default=0.0) * 1e3)}]
+    step_times_s = [event.duration_s for event in events if event.phase is phase]
+    steps = axis_end(len(step_times_s), least=1 if phase is Phase.PREFILL else 16)
+    return [{"x": steps + 0.5, "y": nice_end(max(step_times_s, default=0.0) * 1e3)}]
 
 
 def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
@@ -85,19 +88,19 @@ def _about_groups(events: Sequence[StepEvent]) -> str:
 def _about_newest(events: Sequence[StepEvent], info: RunInfo | None) -> str:
     """Return what the newest step shows."""
     newest = events[-1]
-    lap = amount(milliseconds(newest.duration_s), "ms")
+    timing = amount(milliseconds(newest.duration_s), "ms")
     least_s = None if info is None else lower_bound_s(newest, info)
     if least_s is not None and newest.duration_s > 0:
         least = amount(milliseconds(least_s), "ms")
         explained = share(least_s / newest.duration_s)
-        return f"{lap}{_named(newest)}; the counted {least} are {explained} of it."
+        return f"{timing}{_named(newest)}; the counted {least} are {explained} of it."
     if newest.phase is Phase.PREFILL:
-        return f"Prefill of {counted(newest.query_tokens, 'token')} took {lap}{_named(newest)}."
+        return f"Prefill of {counted(newest.query_tokens, 'token')} took {timing}{_named(newest)}."
     warm_s = [e.duration_s for e in events if e.phase is Phase.DECODE and _kind(e) == "warm"]
     if not warm_s:
-        return f"This step {lap}{_named(newest)}."
+        return f"This step {timing}{_named(newest)}."
     middle = amount(milliseconds(median(warm_s)), "ms")
-    return f"This step {lap}{_named(newest)}; median of {len(warm_s):,} warm steps {middle}."
+    return f"This step {timing}{_named(newest)}; median of {len(warm_s):,} warm steps {middle}."
 
 
 def _named(event: StepEvent) -> str:
@@ -111,13 +114,13 @@ def _named(event: StepEvent) -> str:
 
 
 def _kind(event: StepEvent) -> str:
-    """Return how a step's lap must be read."""
+    """Return how a step's step time must be read."""
     if event.observed:
         return "observed"
     return "cold" if event.cold else "warm"
 
 
-def _lap_row(k: int, event: StepEvent) -> Row:
+def _step_time_row(k: int, event: StepEvent) -> Row:
     """Return the row of one step."""
     kind = _kind(event)
     return {
@@ -134,16 +137,16 @@ def _datasets(trace: RunTrace | None, phase: Phase) -> dict[str, list[Row]] | No
     """Return the rows of a phase's chart by the names of their data."""
     if trace is None:
         return None
-    name = f"{phase.value}_laps"
-    rows = medians(lap_rows(trace.events, phase), "ms")
+    name = f"{phase.value}_step_times"
+    rows = medians(step_time_rows(trace.events, phase), "ms")
     return {
         name: rows,
         f"{name}_bounds": picked(bound_rows(trace.events, trace.info, phase)),
-        f"{name}_extent": lap_extent(trace.events, phase),
+        f"{name}_extent": step_time_extent(trace.events, phase),
     }
 
 
-def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | None) -> Chart:
+def _step_times(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | None) -> Chart:
     """Return bars over one named dataset, with the axes' ends in a second one."""
     base = alt.Chart(alt.NamedData(name))
     x_scale = alt.Scale(domainMin=0.5, nice=False)
@@ -159,7 +162,7 @@ def _laps(name: str, title: str, colour: str, datasets: dict[str, list[Row]] | N
         strokeWidth=alt.condition(is_warm, alt.value(0), alt.value(1.5)),
         tooltip=[
             alt.Tooltip("k:Q", title=title),
-            alt.Tooltip("ms:Q", title="lap, ms", format=".4~g"),
+            alt.Tooltip("ms:Q", title="step time, ms", format=".4~g"),
             alt.Tooltip("kind:N"),
         ],
     )

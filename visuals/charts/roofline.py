@@ -1,7 +1,7 @@
 """The roofline: each step's rate of computing over its FLOP per byte, under the device's two roofs.
 
-Points are measured laps of counted work. A roof is drawn only with how it was come by: measured
-solid, from a data sheet dotted. No torch.
+Points are measured step times of counted work. A roof is drawn only with how it was come by:
+measured solid, from a data sheet dotted. No torch.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ EXPLANATION = {
     "memory-bound, right of it compute-bound, and far below both it is overhead-bound, held up by "
     "launches and work on the host.",
     "how": "Operations and bytes are counted from the model's shape: weights once a step, each "
-    "sequence's K/V, attention as a causal mask allows. Times are measured laps; those of linear "
-    "operations and of attention alone come from steps that were timed in parts, which are marked "
-    "as observed. Roofs are measured on this device (solid) or a vendor's figures (dotted).",
+    "sequence's K/V, attention as a causal mask allows. Times are measured step times; those of "
+    "linear operations and of attention alone come from steps that were timed in parts, which are "
+    "marked as observed. Roofs are measured on this device (solid) or a vendor's figures (dotted).",
     "formula": "attainable FLOP/s = min(peak FLOP/s, FLOP per byte \u00d7 bytes/s)",
     "source": "Williams, Waterman and Patterson 2009, Roofline, CACM 52(4).",
 }

@@ -1,4 +1,4 @@
-"""The rows of the rooflines, and what is said about them: counted work over measured laps.
+"""The rows of the rooflines, and what is said about them: counted work over measured step times.
 
 No torch.
 """
@@ -63,12 +63,12 @@ def roofs_of(info: RunInfo) -> tuple[Ceilings, ...]:
 
 
 def points_of(event: StepEvent, info: RunInfo, part: Part) -> RooflinePoint | None:
-    """Return a step's point under the measured roofs; None without roofs, lap or counts."""
-    lap_s = part_seconds(event, part)
-    if info.ceilings is None or lap_s is None or not info.shape.matrices:
+    """Return a step's point under the measured roofs; None without roofs, step time or counts."""
+    step_time_s = part_seconds(event, part)
+    if info.ceilings is None or step_time_s is None or not info.shape.matrices:
         return None
     work = work_of(cost_of(event, info.shape), part)
-    return roofline_point(work, lap_s, info.ceilings)
+    return roofline_point(work, step_time_s, info.ceilings)
 
 
 def cost_of(event: StepEvent, shape: ModelShape) -> StepCost:
@@ -207,17 +207,17 @@ def _named(event: StepEvent, part: Part, attention: str) -> str:
 
 def _point_row(event: StepEvent, info: RunInfo, part: Part) -> Row | None:
     """Return the row of one step's part; None where it was not timed or cannot be counted."""
-    lap_s = part_seconds(event, part)
-    if not lap_s or not info.shape.matrices:
+    step_time_s = part_seconds(event, part)
+    if not step_time_s or not info.shape.matrices:
         return None
     work = work_of(cost_of(event, info.shape), part)
     if work.bytes_moved <= 0 or work.flops <= 0:
         return None
-    point = None if info.ceilings is None else roofline_point(work, lap_s, info.ceilings)
+    point = None if info.ceilings is None else roofline_point(work, step_time_s, info.ceilings)
     return {
         "k": event.index,
         "x": _short(work.flops / work.bytes_moved),
-        "y": _short(work.flops / lap_s),
+        "y": _short(work.flops / step_time_s),
         "phase": event.phase.value,
         "kind": kind_of(event, part),
         "pct": None if point is None else percent(point.roof_ratio),
@@ -241,16 +241,19 @@ def _typical_places(events: Sequence[StepEvent], info: RunInfo, part: Part) -> l
     places: list[Place] = []
     for phase in Phase:
         timed = [
-            (event, lap_s)
+            (event, step_time_s)
             for event in events
-            if event.phase is phase and (lap_s := part_seconds(event, part))
+            if event.phase is phase and (step_time_s := part_seconds(event, part))
         ]
-        laps_s = [lap_s for _, lap_s in timed]
+        step_times_s = [step_time_s for _, step_time_s in timed]
         for event, _ in timed[:1] + timed[-1:]:
             work = work_of(cost_of(event, info.shape), part)
             if work.bytes_moved > 0:
                 x = work.flops / work.bytes_moved
-                places += [(x, work.flops / lap_s) for lap_s in (min(laps_s), max(laps_s))]
+                places += [
+                    (x, work.flops / step_time_s)
+                    for step_time_s in (min(step_times_s), max(step_times_s))
+                ]
     return places
 
 

@@ -1,4 +1,4 @@
-"""The sweeps behind the measured roofs: each size with its best, median and worst lap. No torch."""
+"""The sweeps behind the measured roofs: best, median and worst timing of each size. No torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Who sits in which slot of a batch, step by step, and a timeline of the slots.
 
-Time is the run's own: laps and idle waits, without drawing, pausing or pacing. Lane -1 is the queue
-of requests that have come in and have no slot yet. No torch.
+Time is the run's own: step times and idle waits, without drawing, pausing or pacing. Lane -1 is the
+queue of requests that have come in and have no slot yet. No torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ EXPLANATION = {
     "decode, padding (a row that is done and is fed nothing real until its batch is over), waiting "
     "(while another row's prompt is fed); the queue holds requests without a slot. Right, the "
     "bytes of the step: weights are read once for all rows, K/V are each row's own.",
-    "how": "Times measured: the laps of the steps with the idle waits between them; drawing, "
+    "how": "Times measured: the step times of the steps with the idle waits between them; drawing, "
     "pausing and pacing are in none. Bytes and FLOPs counted from the model's shape.",
     "formula": "weights are read once a step; each row reads its own K/V: "
     "bytes = weights + the sum of the rows' K/V",
@@ -41,7 +41,7 @@ MAX_SPANS = 1200
 SAME_MOMENT_S = 1e-3
 
 
-class Seated(NamedTuple):
+class Assigned(NamedTuple):
     """One row of the batch in one step.
 
     Attributes:
@@ -72,7 +72,7 @@ class SlotStep(NamedTuple):
     event: StepEvent
     began_s: float
     ended_s: float
-    seated: tuple[Seated, ...]
+    assigned: tuple[Assigned, ...]
     columns: int
     queued: int
     stored: tuple[tuple[int, int], ...]
@@ -103,15 +103,15 @@ class Walk:
         self._now_s = began_s + event.duration_s
         self._done |= {number for number, row in rows.items() if row.finish is not None}
         kind = event.phase.value
-        seated = tuple(
-            self._seated(slot, number, rows.get(number), kind)
+        assigned = tuple(
+            self._assigned(slot, number, rows.get(number), kind)
             for slot, number in sorted(self._slots.items())
         )
         return SlotStep(
             event=event,
             began_s=began_s,
             ended_s=self._now_s,
-            seated=seated,
+            assigned=assigned,
             columns=self._columns,
             queued=self._queued(),
             stored=tuple(self._stored.items()),
@@ -136,10 +136,10 @@ class Walk:
         else:
             self._columns = longest
 
-    def _seated(self, slot: int, number: int, row: RowStep | None, kind: str) -> Seated:
+    def _assigned(self, slot: int, number: int, row: RowStep | None, kind: str) -> Assigned:
         if row is None:
             kind = "padding" if number in self._done else "waiting"
-        return Seated(
+        return Assigned(
             slot=slot,
             number=number,
             kind=kind,
@@ -242,8 +242,8 @@ def _lanes(step: SlotStep) -> Iterator[tuple[int, Cell, str]]:
     if step.queued:
         waiting = "1 waits" if step.queued == 1 else f"{step.queued} wait"
         yield QUEUE, waiting, "queue"
-    for seat in step.seated:
-        yield seat.slot, str(seat.number + 1), seat.kind
+    for assignment in step.assigned:
+        yield assignment.slot, str(assignment.number + 1), assignment.kind
 
 
 def _goes_on(before: Row, number: Cell, kind: str, began_s: float) -> bool:

@@ -31,7 +31,7 @@ Weights = NDArray[Any]  # float16 or float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class Captured:
     """What is known of a run's attention.
 
     Attributes:
@@ -79,33 +79,33 @@ class Feed:
         """
         self._asked = (query, head)
 
-    def next(self, looked: Looked) -> bytes | None:
+    def next(self, captured: Captured) -> bytes | None:
         """Return the next message, None when this viewer has everything."""
-        state = self._newest_state(looked)
+        state = self._newest_state(captured)
         if state is not None:
             return message(state)
-        exact = self._exact(looked)
+        exact = self._exact(captured)
         if exact is not None:
             return exact
-        for seen in looked.maps:
+        for seen in captured.maps:
             if seen.choice == self._choice and seen.step_index not in self._sent:
                 self._sent.add(seen.step_index)
                 self._waiting.extend(blocks_of(seen))
         return self._blocks()
 
-    def _newest_state(self, looked: Looked) -> dict[str, object] | None:
+    def _newest_state(self, captured: Captured) -> dict[str, object] | None:
         """Return the header that says what is looked at, when it has changed."""
-        is_reset = self._state is None or looked.choice != self._choice
+        is_reset = self._state is None or captured.choice != self._choice
         if is_reset:
-            self._choice = looked.choice
+            self._choice = captured.choice
             self._sent.clear()
             self._waiting.clear()
             self._asked = None
-        reasons = [seen.reason for seen in looked.maps if seen.reason]
+        reasons = [seen.reason for seen in captured.maps if seen.reason]
         state: dict[str, object] = {
             "kind": "state",
-            "choice": choice_item(looked.choice),
-            "notice": looked.notice,
+            "choice": choice_item(captured.choice),
+            "notice": captured.notice,
             "reason": reasons[-1] if reasons else "",
         }
         if not is_reset and state == self._state:
@@ -113,11 +113,11 @@ class Feed:
         self._state = state
         return {**state, "reset": is_reset}
 
-    def _exact(self, looked: Looked) -> bytes | None:
+    def _exact(self, captured: Captured) -> bytes | None:
         if self._asked is None:
             return None
         query, head = self._asked
-        seen = exact_map(looked, query)
+        seen = exact_map(captured, query)
         if seen is None or seen.weights is None:
             return None
         self._asked = None
@@ -148,13 +148,13 @@ class Feed:
         return message(header, [array for block in taken for array in block.arrays])
 
 
-def exact_map(looked: Looked, query: int) -> AttentionMap | None:
+def exact_map(captured: Captured, query: int) -> AttentionMap | None:
     """Return a map that holds this query's weights unbinned, None when there is none."""
-    exact = looked.exact_row
-    for seen in (*((exact,) if exact is not None else ()), *looked.maps):
+    exact = captured.exact_row
+    for seen in (*((exact,) if exact is not None else ()), *captured.maps):
         is_held = seen.query_start <= query < seen.query_start + seen.query_tokens
         is_exact = seen.query_bin == 1 and (seen.kv_bin == 1 or seen.query_tokens == 1)
-        if is_held and is_exact and seen.weights is not None and seen.choice == looked.choice:
+        if is_held and is_exact and seen.weights is not None and seen.choice == captured.choice:
             return seen
     return None
 

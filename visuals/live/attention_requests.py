@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from inference.process.messages import Attended, Command, LookAt, LookRefused
+from inference.process.messages import Attended, CaptureAttention, CaptureRefused, Command
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.options import Policy
 from inference.runs.trace_builder import Recording
-from visuals.live.attention_feed import Looked
+from visuals.live.attention_feed import Captured
 
 KEPT_MAPS = 4  # runs; 32 MiB each at most
-KEPT_LOOKS = 64
+KEPT_CAPTURES = 64
 RECORDED = (
     "Weights stay in the memory of the page that made the run, so a run from a file has none; "
     "start a run to see them."
@@ -39,7 +39,7 @@ FOLLOWED = "Another run has followed; this one keeps only what was seen while it
 
 
 @dataclass(slots=True)
-class _Look:
+class _Capture:
     """What one run is looked at.
 
     Attributes:
@@ -55,89 +55,89 @@ class _Look:
     is_possible: bool = True
 
 
-class Looks:
+class Captures:
     """The looks of all runs on one engine."""
 
     def __init__(self, send: Callable[[Command], None]) -> None:
         self._send = send
-        self._looks: dict[str, _Look] = {}
+        self._captures: dict[str, _Capture] = {}
 
     def begin(self, run_id: str, choice: AttentionChoice | None) -> None:
         """Take up a run that the engine is told to look at so."""
-        self._looks[run_id] = _Look(choice, notice="" if choice is not None else OFF)
-        for old in list(self._looks)[:-KEPT_LOOKS]:
-            del self._looks[old]
-        for look in list(self._looks.values())[:-KEPT_MAPS]:
-            look.kept = ()
-            if look.recording is not None:
-                look.recording.forget_attention()
+        self._captures[run_id] = _Capture(choice, notice="" if choice is not None else OFF)
+        for old in list(self._captures)[:-KEPT_CAPTURES]:
+            del self._captures[old]
+        for capture in list(self._captures.values())[:-KEPT_MAPS]:
+            capture.kept = ()
+            if capture.recording is not None:
+                capture.recording.forget_attention()
 
     def started(self, run_id: str, recording: Recording) -> None:
         """Keep maps of this run in its recording."""
-        look = self._looks.get(run_id)
-        if look is None:
+        capture = self._captures.get(run_id)
+        if capture is None:
             return
-        look.recording = recording
+        capture.recording = recording
         if not _shares_rows(recording):
             return
-        before, look.choice = look.choice, None
-        look.notice, look.is_possible = SHARED_ROWS, False
+        before, capture.choice = capture.choice, None
+        capture.notice, capture.is_possible = SHARED_ROWS, False
         if before is not None:
-            self._send(LookAt(run_id=run_id, choice=None))
+            self._send(CaptureAttention(run_id=run_id, choice=None))
 
     def ended(self, run_id: str) -> None:
         """Take note that no step will follow."""
-        if run_id in self._looks:
-            self._looks[run_id].is_over = True
+        if run_id in self._captures:
+            self._captures[run_id].is_over = True
 
     def ask(self, run_id: str, choice: AttentionChoice, query: int | None = None) -> None:
         """Look at this from the next step on, or at one query of the prompt exactly."""
-        look = self._looks.get(run_id)
-        if look is None or not look.is_possible:
+        capture = self._captures.get(run_id)
+        if capture is None or not capture.is_possible:
             return
-        is_newest = next(reversed(self._looks)) == run_id
+        is_newest = next(reversed(self._captures)) == run_id
         if query is not None:
-            if is_newest and choice == look.choice:
-                self._send(LookAt(run_id=run_id, choice=choice, query=query))
+            if is_newest and choice == capture.choice:
+                self._send(CaptureAttention(run_id=run_id, choice=choice, query=query))
             return
-        if choice == look.choice:
-            look.notice = ""
+        if choice == capture.choice:
+            capture.notice = ""
             return
-        if look.is_over:
-            look.kept = look.kept or _recorded(look)
-            if _held(look.kept, choice):
-                look.choice, look.notice = choice, ""
+        if capture.is_over:
+            capture.kept = capture.kept or _recorded(capture)
+            if _held(capture.kept, choice):
+                capture.choice, capture.notice = choice, ""
                 return
-        look.notice, is_possible = _judged(look, choice, is_newest=is_newest)
+        capture.notice, is_possible = _judged(capture, choice, is_newest=is_newest)
         if is_possible:
-            look.choice = choice
-            self._send(LookAt(run_id=run_id, choice=choice))
+            capture.choice = choice
+            self._send(CaptureAttention(run_id=run_id, choice=choice))
 
-    def receive(self, reply: Attended | LookRefused) -> None:
+    def receive(self, reply: Attended | CaptureRefused) -> None:
         """Take what the engine saw, or why it cannot look."""
-        look = self._looks.get(reply.run_id)
-        if look is None:
+        capture = self._captures.get(reply.run_id)
+        if capture is None:
             return
-        if isinstance(reply, LookRefused):
-            seen = look.recording.attention() if look.recording is not None else ()
-            look.choice = seen[-1].choice if seen else None
-            look.notice = f"{reply.sentence[0].upper()}{reply.sentence[1:]}."
-        elif look.recording is not None and reply.attention.choice == look.choice:
-            look.recording.add_attention(reply.attention, reply.query)
+        if isinstance(reply, CaptureRefused):
+            seen = capture.recording.attention() if capture.recording is not None else ()
+            capture.choice = seen[-1].choice if seen else None
+            capture.notice = f"{reply.sentence[0].upper()}{reply.sentence[1:]}."
+        elif capture.recording is not None and reply.attention.choice == capture.choice:
+            capture.recording.add_attention(reply.attention, reply.query)
 
-    def looked(self, run_id: str, *, is_from_file: bool = False) -> Looked:
+    def captured(self, run_id: str, *, is_from_file: bool = False) -> Captured:
         """Return what is known of a run's attention."""
-        look = self._looks.get(run_id)
-        if look is None:
-            return Looked(notice=RECORDED if is_from_file else "")
-        recording = look.recording
+        capture = self._captures.get(run_id)
+        if capture is None:
+            return Captured(notice=RECORDED if is_from_file else "")
+        recording = capture.recording
         if recording is None:
-            return Looked(choice=look.choice, notice=look.notice)
-        return Looked(
-            choice=look.choice,
-            maps=_held(look.kept, look.choice) or recording.attention(),
+            return Captured(choice=capture.choice, notice=capture.notice)
+        return Captured(
+            choice=capture.choice,
+            maps=_held(capture.kept, capture.choice) or recording.attention(),
             exact_row=recording.exact_row,
-            notice=look.notice,
+            notice=capture.notice,
         )
 
 
@@ -152,8 +152,8 @@ def _shares_rows(recording: Recording) -> bool:
     return plan.policy is Policy.STATIC and (is_short or are_apart)
 
 
-def _recorded(look: _Look) -> tuple[AttentionMap, ...]:
-    return look.recording.attention() if look.recording is not None else ()
+def _recorded(capture: _Capture) -> tuple[AttentionMap, ...]:
+    return capture.recording.attention() if capture.recording is not None else ()
 
 
 def _held(
@@ -186,12 +186,12 @@ def _of_head(seen: AttentionMap, choice: AttentionChoice) -> AttentionMap:
     )
 
 
-def _judged(look: _Look, choice: AttentionChoice, *, is_newest: bool) -> tuple[str, bool]:
+def _judged(capture: _Capture, choice: AttentionChoice, *, is_newest: bool) -> tuple[str, bool]:
     """Return what to say of another choice, and whether it can be had at all."""
-    before = look.choice
+    before = capture.choice
     is_same_layer = before is not None and before.layer == choice.layer
-    if not look.is_over:
-        has_begun = look.recording is not None and bool(look.recording.attention())
+    if not capture.is_over:
+        has_begun = capture.recording is not None and bool(capture.recording.attention())
         return ("" if is_same_layer or not has_begun else FROM_NEXT_STEP), True
     if not is_newest:
         return FOLLOWED, False

@@ -73,12 +73,12 @@ def obey(text: str, hub: Hub, run: LiveRun, feed: Feed) -> None:
         return
     if not isinstance(asked, dict):
         return
-    choice = choice_from(asked.get("look"))
+    choice = choice_from(asked.get("capture"))
     if choice is not None:
-        hub.look_at(run, choice)
+        hub.capture(run, choice)
     query = whole(asked.get("query"))
     if query is not None:
-        looked = hub.attention(run)
+        captured = hub.attention(run)
         feed.ask(query, whole(asked.get("head")))
-        if exact_map(looked, query) is None and looked.choice is not None:
-            hub.look_at(run, looked.choice, query)
+        if exact_map(captured, query) is None and captured.choice is not None:
+            hub.capture(run, captured.choice, query)

@@ -24,24 +24,24 @@ def chart_rows(drawn: Drawn) -> Frame:
     """Return tables by the names of the charts' data."""
     tables = _reading_tables(drawn)
     if drawn.fresh:
-        tables |= _lap_tables(drawn) | _cache_tables(drawn) | _roofline_tables(drawn)
+        tables |= _step_time_tables(drawn) | _cache_tables(drawn) | _roofline_tables(drawn)
         tables |= _entropy_tables(drawn)
     return tables
 
 
-def _lap_tables(drawn: Drawn) -> Frame:
-    """Return the new laps of both phases, and the ends of their axes."""
+def _step_time_tables(drawn: Drawn) -> Frame:
+    """Return the new step times of both phases, and the ends of their axes."""
     tables: Frame = {}
     for phase in Phase:
         before = sum(event.phase is phase for event in drawn.trace.events[: drawn.seen])
-        rows = latency.lap_rows(drawn.fresh, phase, first=before + 1)
+        rows = latency.step_time_rows(drawn.fresh, phase, first=before + 1)
         if rows:
-            name = f"{phase.value}_laps"
+            name = f"{phase.value}_step_times"
             tables[name] = appended(rows)
-            tables[f"{name}_extent"] = replaced(latency.lap_extent(drawn.events, phase))
+            tables[f"{name}_extent"] = replaced(latency.step_time_extent(drawn.events, phase))
         bounds = latency.bound_rows(drawn.fresh, drawn.trace.info, phase, first=before + 1)
         if bounds:
-            tables[f"{phase.value}_laps_bounds"] = appended(bounds)
+            tables[f"{phase.value}_step_times_bounds"] = appended(bounds)
     return tables
 
 

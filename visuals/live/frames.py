@@ -165,7 +165,7 @@ def _step_parts(drawn: Drawn, tally: Tally) -> Frame:
             "alarm": roofline_rows.alarm(drawn.fresh, trace.info),
         },
         "mask_words": attention.kind_words(events, shape, first if len(ids) > 1 else None),
-        "look": attention.look_cost(events),
+        "capture": attention.capture_cost(events),
         "account": cache_account.account(events, trace.info),
         "next": _next_token(drawn, first),
         "figures": _figures(drawn, tally, first),

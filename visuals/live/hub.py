@@ -23,13 +23,13 @@ from inference.process.client import EngineClient
 from inference.process.messages import (
     Action,
     Attended,
+    CaptureRefused,
     Command,
     Control,
     EngineDied,
     LoadFailed,
     Loading,
     LoadModel,
-    LookRefused,
     Measure,
     MeasureEnded,
     Measuring,
@@ -42,14 +42,14 @@ from inference.process.messages import (
     StateChanged,
     Stepped,
 )
-from inference.process.orders import RunOrder, check_order, command_of, look_of
+from inference.process.orders import RunOrder, capture_of, check_order, command_of
 from inference.records.attention import AttentionChoice
 from inference.records.errors import TokenByTokenError
 from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
-from visuals.live.attention_feed import Looked
-from visuals.live.attention_requests import Looks
+from visuals.live.attention_feed import Captured
+from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.live_run import LiveRun, new_id
 from visuals.live.model_slot import EngineStatus, ModelSlot, codec_of
@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 GRACE_S = 30.0  # covers a reload and a short network drop
 HOUSEKEEPING_S = 1.0
-LOOKED_AT_SPLIT = 8  # one in so many steps is timed in parts while somebody looks at them
+WATCHED_SPLIT = 8  # one in so many steps is timed in parts while somebody looks at them
 
 
 class Engine(Protocol):
@@ -96,7 +96,7 @@ class Hub:
         self.on_end = []
         self._engine = start_engine(self.receive)
         self._model = ModelSlot(self._engine.send)
-        self._looks = Looks(send=self._engine.send)
+        self._captures = Captures(send=self._engine.send)
         self._measurements = Measurements(send=self._engine.send)
 
     @property
@@ -220,20 +220,20 @@ class Hub:
     def split_steps(self, run: LiveRun, *, is_wanted: bool) -> None:
         """Time the parts of some of a run's next steps, while somebody looks at them."""
         with self._lock:
-            every = LOOKED_AT_SPLIT if is_wanted else None
+            every = WATCHED_SPLIT if is_wanted else None
             if run is self._registry.active and run.split_every != every:
                 run.split_every = every
                 self._engine.send(SplitSteps(run_id=run.run_id, every=every))
 
-    def look_at(self, run: LiveRun, choice: AttentionChoice, query: int | None = None) -> None:
+    def capture(self, run: LiveRun, choice: AttentionChoice, query: int | None = None) -> None:
         """Look at another layer or head of a run, or at one query of its prompt exactly."""
         with self._lock:
-            self._looks.ask(run.run_id, choice, query)
+            self._captures.ask(run.run_id, choice, query)
 
-    def attention(self, run: LiveRun) -> Looked:
+    def attention(self, run: LiveRun) -> Captured:
         """Return what is known of the run's attention weights."""
         with self._lock:
-            return self._looks.looked(run.run_id, is_from_file=run.order is None)
+            return self._captures.captured(run.run_id, is_from_file=run.order is None)
 
     def measure(self, command: Measure) -> None:
         """Measure the device as soon as the engine is idle; runs wait meanwhile.
@@ -300,8 +300,8 @@ class Hub:
         with self._lock:
             if isinstance(reply, Stepped | Sampled | RunStarted | StateChanged | RunEnded):
                 self._receive_run(reply)
-            elif isinstance(reply, Attended | LookRefused):
-                self._looks.receive(reply)
+            elif isinstance(reply, Attended | CaptureRefused):
+                self._captures.receive(reply)
             elif isinstance(reply, Loading):
                 self._model.stage = reply.stage
             elif isinstance(reply, LoadFailed):
@@ -325,7 +325,7 @@ class Hub:
         if not isinstance(reply, RunEnded):
             run.receive(reply, codec)
             if isinstance(reply, RunStarted) and run.recording is not None:
-                self._looks.started(run.run_id, run.recording)
+                self._captures.started(run.run_id, run.recording)
             return
         run.unavailable = reply.unavailable
         self._registry.active = None
@@ -412,9 +412,9 @@ class Hub:
         self._registry.active = run
         run.split_every = order.split_every
         ready = self._model.ready
-        look = look_of(order, ready.shape) if ready is not None else None
-        self._looks.begin(run.run_id, look)
-        self._engine.send(command_of(order, run.run_id, run.requests, look))
+        capture = capture_of(order, ready.shape) if ready is not None else None
+        self._captures.begin(run.run_id, capture)
+        self._engine.send(command_of(order, run.run_id, run.requests, capture))
         for control in run.early_controls:
             self._engine.send(control)
 
@@ -424,7 +424,7 @@ class Hub:
             run.state = RunState.ABANDONED
             grace_s = self._registry.grace_s(run)
             run.message = f"stopped because nobody had watched for {grace_s:.0f} s"
-        self._looks.ended(run.run_id)
+        self._captures.ended(run.run_id)
         for tell in self.on_end:
             tell(run)
 

@@ -3,8 +3,9 @@
 ``python -m visuals.live.page_bench`` prints JSON. It starts the app on a free port with a data
 folder of its own, starts each run with a real browser, and then either leaves it there, lets it go
 and follows the run's WebSocket without drawing, or lets it go. The rates are read from the kept
-run: host time from one decode step to a later one, so what slows steps down between laps counts.
-``inference bench`` calls it in a process of its own, since nothing there may import what draws.
+run: host time from one decode step to a later one, so what slows steps down between step times
+counts. ``inference bench`` calls it in a process of its own, since nothing there may import what
+draws.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A recorded run that plays again: what is shown of it follows from the clock, no thread needed.
 
-Nothing is generated and nothing is timed: the steps keep the laps they were recorded with. The
-owner locks. No torch.
+Nothing is generated and nothing is timed: the steps keep the step times they were recorded with.
+The owner locks. No torch.
 """
 
 from __future__ import annotations

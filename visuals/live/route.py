@@ -32,7 +32,7 @@ FRAME_INTERVAL_S = 0.1
 SCARCE_INTERVAL_S = 0.5
 # Likewise building frames: at most so much of one processor while the machine is full.
 FRAMES_SHARE = 0.03
-SAMPLES_LOOKED_AT = 5
+SAMPLES_TRIED = 5
 MACHINE_IS_FULL = 0.95
 ENGINE_HAS_ENOUGH = 0.85
 ACKNOWLEDGE_TIMEOUT_S = 60.0  # a hidden tab's timers may sleep for a minute
@@ -103,10 +103,10 @@ def frame_interval_s(samples: Sequence[TelemetrySample], busy_s: float = 0.0) ->
         samples: Readings, the newest last.
         busy_s: Processor time that the latest frame took to build.
     """
-    latest = samples[-SAMPLES_LOOKED_AT:]
+    latest = samples[-SAMPLES_TRIED:]
     machine = [sample.cpu_busy_ratio for sample in latest if sample.cpu_busy_ratio is not None]
     engine = [s.process_cpu_ratio for s in latest if s.process_cpu_ratio is not None]
-    if len(machine) < SAMPLES_LOOKED_AT or len(engine) < SAMPLES_LOOKED_AT:
+    if len(machine) < SAMPLES_TRIED or len(engine) < SAMPLES_TRIED:
         return FRAME_INTERVAL_S
     if fmean(machine) <= MACHINE_IS_FULL:
         return FRAME_INTERVAL_S

@@ -1,7 +1,7 @@
 """Keeps every run of the hub on disk while it grows: a line a second, the run file at its end.
 
-One thread does it, so no lap and no page waits for a disk. A disk that takes no more costs one
-sentence, and the run goes on. No torch.
+One thread does it, so no step time and no page waits for a disk. A disk that takes no more costs
+one sentence, and the run goes on. No torch.
 """
 
 from __future__ import annotations

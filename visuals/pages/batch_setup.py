@@ -160,7 +160,7 @@ def _how() -> None:
         0.0,
         0.5,
         key="batch_gap",
-        help="On the run's own time: laps and idle waits. Pausing holds it.",
+        help="On the run's own time: step times and idle waits. Pausing holds it.",
     )
     st.text_input(
         "Arrival times, s: one for each prompt",

@@ -99,7 +99,7 @@ def _known(
 
 
 def _sweep(hub: Hub, ready: ModelReady) -> BatchSweep | None:
-    """Return what was measured on the model held; another model's laps do not belong here."""
+    """Return what was measured on the model held; another model's step times do not belong here."""
     sweep = hub.measure_status().batches
     is_ours = sweep is not None and sweep.shape == ready.shape and sweep.device == ready.device
     return sweep if is_ours else None

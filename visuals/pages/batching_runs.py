@@ -73,7 +73,7 @@ def _goodput(trace: RunTrace) -> None:
         delta_color="off",
         delta_arrow="off",
         help="TTFT holds the wait for a slot; TPOT is the mean ITL. Per second of the run's own "
-        "time: laps and idle waits.",
+        "time: step times and idle waits.",
     )
     st.caption(f"The run took {amount(run_seconds(trace.events), 's')} of its own time.")
 

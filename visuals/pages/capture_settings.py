@@ -37,14 +37,14 @@ def attention_settings(hub: Hub) -> None:
     st.toggle(
         "Look at attention weights",
         value=True,
-        key="looks",
+        key="captures",
         help="The queries and keys of one layer are remembered in each step, and its weights are "
-        "formed after the step's lap. The panel says what that costs. Steps handed over as a graph "
-        "or compiled are not looked at.",
+        "formed after the step's step time. The panel says what that costs. Steps handed over as a "
+        "graph or compiled are not looked at.",
     )
 
 
-def looked_at(order: RunOrder) -> RunOrder:
+def captured_choice(order: RunOrder) -> RunOrder:
     """Return the order with what these settings and the panel's pickers ask for."""
     state = st.session_state
     chunk_tokens = int(state.get("chunk_tokens", 0))
@@ -52,8 +52,8 @@ def looked_at(order: RunOrder) -> RunOrder:
         order,
         chunk_tokens=chunk_tokens or None,
         cache=CacheKind(state.get("cache_kind") or CacheKind.DYNAMIC),
-        is_looked_at=bool(state.get("looks", True)) and order.decode is DecodeMode.EAGER,
-        look=_picked(),
+        is_captured=bool(state.get("captures", True)) and order.decode is DecodeMode.EAGER,
+        capture=_picked(),
     )
 
 
@@ -78,7 +78,7 @@ def _picked() -> AttentionChoice | None:
     """Return the layer and head picked in a panel; None where nobody has picked."""
     for key in PANELS:
         told = st.session_state.get(key)
-        choice = choice_from(told.get("look")) if isinstance(told, Mapping) else None
+        choice = choice_from(told.get("capture")) if isinstance(told, Mapping) else None
         if choice is not None:
             return choice
     return None

@@ -55,7 +55,7 @@ def compare_page(hub: Hub, groups: Groups, store: RunStore) -> None:
         _going(hub, groups, group)
         return
     if group is not None and group.compared_ids != state.run_ids:
-        _look_at(hub, store, state, group.compared_ids)
+        _capture(hub, store, state, group.compared_ids)
     _take_address(hub, store, state)
     with st.expander(
         "Choose what to compare", expanded=not state.traces, icon=":material/tune:", key="setup"
@@ -105,10 +105,10 @@ def _take_address(hub: Hub, store: RunStore, state: ComparePageState) -> None:
     wanted = tuple(dict.fromkeys(filter(None, asked.split(","))))[:MAX_SHOWN]
     if wanted and wanted != state.run_ids:
         state.group_id = None
-        _look_at(hub, store, state, wanted)
+        _capture(hub, store, state, wanted)
 
 
-def _look_at(hub: Hub, store: RunStore, state: ComparePageState, keys: tuple[str, ...]) -> None:
+def _capture(hub: Hub, store: RunStore, state: ComparePageState, keys: tuple[str, ...]) -> None:
     """Show these runs and put them into the address, so that it opens them for others."""
     found = {key: _trace(hub, store, key) for key in keys}
     state.run_ids = keys

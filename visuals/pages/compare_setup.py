@@ -75,7 +75,7 @@ def planned_from_widgets() -> tuple[PlannedRun, ...]:
     """
     state = st.session_state
     order = current_order(is_paused=False, steps_per_s=None)
-    base = replace(order, split_every=None, is_looked_at=False, look=None)  # looking costs time
+    base = replace(order, split_every=None, is_captured=False, capture=None)  # looking costs time
     settings = PlanSettings(
         repeats=int(state.get("repeats", 1)),
         is_shuffled=state.get("run-order", LISTED) == SHUFFLED,

@@ -11,8 +11,8 @@ from inference.process.orders import RunOrder
 from inference.records.errors import TokenByTokenError
 from inference.records.options import AttentionKind, DecodeMode, Sampling
 from visuals.charts.units import counted
-from visuals.live.hub import LOOKED_AT_SPLIT, Hub
-from visuals.pages.capture_settings import attention_settings, looked_at
+from visuals.live.hub import WATCHED_SPLIT, Hub
+from visuals.pages.capture_settings import attention_settings, captured_choice
 from visuals.pages.examples import example_prompts
 from visuals.pages.panels import PARTS
 
@@ -24,7 +24,7 @@ DRAWN = "drawn at random"
 NEVER = "in no step"
 AUTOMATIC = "while the roofline shows them"
 SPLITS: dict[str, int | None] = {
-    AUTOMATIC: LOOKED_AT_SPLIT,
+    AUTOMATIC: WATCHED_SPLIT,
     "in every step": 1,
     NEVER: None,
 }
@@ -102,7 +102,7 @@ def current_order(*, is_paused: bool, steps_per_s: float | None) -> RunOrder:
         split_every=_split_every(),
         decode=DecodeMode(state.get("decode") or DecodeMode.EAGER),
     )
-    return looked_at(order)
+    return captured_choice(order)
 
 
 def _take_example() -> None:

@@ -9,7 +9,7 @@ from inference.counting.what_if import bound_of, step_seconds
 from inference.process.messages import ModelReady, SweepTokens
 from inference.records.costs import Ceilings
 from inference.records.steps import Phase
-from visuals.charts.crossover import COUNTS, Turning, turning
+from visuals.charts.crossover import COUNTS, Crossover, crossover
 from visuals.charts.units import amount, milliseconds
 from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
@@ -26,11 +26,11 @@ CASES: dict[str, tuple[int, int, int]] = {  # sequences, tokens fed of each, con
 }
 
 
-def turn_section(hub: Hub, ready: ModelReady) -> None:
+def crossover_section(hub: Hub, ready: ModelReady) -> None:
     """Draw where a step of the model held turns from memory- to compute-bound."""
     status = hub.measure_status()
     ceilings = status.ceilings.ceilings if status.ceilings is not None else None
-    known = Turning(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
+    known = Crossover(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
     left, right = st.columns([5, 7], gap="medium")
     with left:
         st.markdown(
@@ -45,16 +45,16 @@ def turn_section(hub: Hub, ready: ModelReady) -> None:
             st.info("Measure the roofs for the counted line, or the turn for the measured one.")
         else:
             st.altair_chart(
-                turning(known).properties(height=CHART_HEIGHT),
+                crossover(known).properties(height=CHART_HEIGHT),
                 width="stretch",
                 theme="streamlit",
-                key="turning",
+                key="crossover",
             )
     if ceilings is not None:
         _move_it(ready, ceilings)
 
 
-def _sentences(known: Turning) -> None:
+def _sentences(known: Crossover) -> None:
     """Say where the counted and the measured times turn, and why they differ."""
     counted, measured = known.counted_tokens, known.measured_tokens
     if counted is not None:
@@ -63,7 +63,7 @@ def _sentences(known: Turning) -> None:
         st.markdown("**Counted:** with these roofs no step is compute-bound.")
     if measured is not None and known.sweep is not None:
         st.markdown(
-            f"**Measured: {round(measured):,} tokens** \u2013 where the lap of one token "
+            f"**Measured: {round(measured):,} tokens** \u2013 where the step time of one token "
             f"({amount(milliseconds(known.sweep.floor_s), 'ms')}) meets the highest rate reached "
             f"({amount(known.sweep.most_tokens_per_s, 'tok/s')})."
         )

@@ -54,7 +54,8 @@ def export_menu(
             "Steps (CSV)",
             (f"{stem}-steps.csv", "text/csv"),
             lambda: steps_csv(traces),
-            help_text="A row for each step. Of one request, lap_s + wait_s add up to its time.",
+            help_text="A row for each step. Of one request, step_time_s + wait_s add up to its "
+            "time.",
         )
         _download(
             "Steps (Parquet)",

@@ -98,7 +98,7 @@ def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
             f"Run {state.run_id} is not kept here any more. Start another, or open its run file.",
             icon=":material/info:",
         )
-        _look_at(state, None)
+        _capture(state, None)
     elif run.run_id != state.matched_run_id:
         _match_widgets(hub, run)
     state.matched_run_id = state.run_id
@@ -117,7 +117,7 @@ def _match_widgets(hub: Hub, run: LiveRun) -> None:
             st.session_state["pace"] = name
 
 
-def _look_at(state: LivePageState, run: LiveRun | None) -> None:
+def _capture(state: LivePageState, run: LiveRun | None) -> None:
     """Follow this run and put its id into the address, so that a reload brings it back."""
     state.run_id = run.run_id if run is not None else None
     state.sentence = state.note = ""
@@ -145,7 +145,7 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             hub,
             run,
             go="Resume",
-            help_text="Hold the run before its next step; waiting is in no lap.",
+            help_text="Hold the run before its next step; waiting is in no step time.",
         )
         step_button(
             hub,
@@ -167,7 +167,7 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             label_visibility="collapsed",
             on_change=_change_pace,
             args=(hub, run),
-            help="At most this many steps a second, for a lecture. The wait is in no lap.",
+            help="At most this many steps a second, for a lecture. The wait is in no step time.",
         )
 
 
@@ -186,7 +186,7 @@ def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | Non
     except TokenByTokenError as error:
         state.sentence = str(error)
         return None
-    _look_at(state, run)
+    _capture(state, run)
     state.matched_run_id = run.run_id
     return run
 
@@ -272,7 +272,7 @@ def _open_file(hub: Hub, state: LivePageState) -> None:
     except TokenByTokenError as error:
         state.sentence = f"{upload.name}: {error}"
         return
-    _look_at(state, hub.adopt(traces[0]))
+    _capture(state, hub.adopt(traces[0]))
     info = traces[0].info
     state.note = (
         f"Opened from {upload.name}: made on {info.device.name} in {info.device.dtype} on "

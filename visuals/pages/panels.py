@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from visuals.live.frames import frame
-from visuals.live.hub import LOOKED_AT_SPLIT, Hub
+from visuals.live.hub import WATCHED_SPLIT, Hub
 from visuals.live.live_run import LiveRun
 from visuals.panel.component import live_panel
 
@@ -28,7 +28,7 @@ def run_panel(hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "") ->
 def _mind_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
     """Have the parts of some steps timed while the roofline shows them, and only then."""
     wants_parts = shown in PARTS
-    if wants_parts or run.split_every == LOOKED_AT_SPLIT:  # what Settings ask for stays as it is
+    if wants_parts or run.split_every == WATCHED_SPLIT:  # what Settings ask for stays as it is
         hub.split_steps(run, is_wanted=wants_parts)
 
 

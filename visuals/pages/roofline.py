@@ -10,7 +10,7 @@ import streamlit as st
 from inference.counting.shape_jobs import ShapeJobs
 from inference.process.messages import ModelReady
 from visuals.live.hub import Hub
-from visuals.pages.crossover import turn_section
+from visuals.pages.crossover import crossover_section
 from visuals.pages.measure_controls import moment, watch_engine
 from visuals.pages.roofs import roofs_section
 from visuals.pages.what_if import whatif_section
@@ -32,7 +32,7 @@ def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
             roofs_section(hub, ready)
     with turn:
         if ready is not None:
-            turn_section(hub, ready)
+            crossover_section(hub, ready)
         else:
             st.info("This counts the model that is loaded; it is still loading.")
     with elsewhere:

@@ -71,7 +71,8 @@ def _figures(measured: MeasuredCeilings) -> None:
     spread_ratio = max(measured.best_read.spread_ratio, measured.best_product.spread_ratio)
     if spread_ratio > LARGEST_SPREAD:
         st.warning(
-            f"The laps behind these roofs differ by {amount(percent(spread_ratio), '%')} of their "
+            f"The timings behind these roofs differ by {amount(percent(spread_ratio), '%')} of "
+            "their "
             "median, so something else used this machine, and the roofs may be too low. Measure "
             "again once it is quiet."
         )
@@ -106,7 +107,7 @@ def _figure(label: str, value: str, point: SweepPoint) -> None:
     st.metric(
         label,
         value,
-        help=f"Best of {point.repeats} laps: {point.label}. From best to worst: {spread} of the "
+        help=f"Best of {point.repeats} timings: {point.label}. From best to worst: {spread} of the "
         "median.",
     )
 

@@ -45,8 +45,8 @@ _SCRIPTS = (
     "panel.js",
 )
 _CHARTS = (
-    latency.prefill_laps,
-    latency.decode_laps,
+    latency.prefill_step_times,
+    latency.decode_step_times,
     kv_cache.cache_growth,
     kv_cache.cache_layers,
     kv_cache.tokens_per_layer,
@@ -122,11 +122,17 @@ def live_panel(
     return _component(
         key=key,
         data=data,
-        default={"state": None, "transport": "socket", "cursor": 0, "look": None, "part": "step"},
+        default={
+            "state": None,
+            "transport": "socket",
+            "cursor": 0,
+            "capture": None,
+            "part": "step",
+        },
         on_state_change=_nothing,
         on_transport_change=_nothing,
         on_cursor_change=_nothing,
-        on_look_change=_nothing,
+        on_capture_change=_nothing,
         on_part_change=_nothing,
     )
 

@@ -51,7 +51,7 @@ function picked(rows) {
   return rows.filter((row) => row.k % stride === 0 || row.k === last);
 }
 
-// One row for each group of neighbouring steps of one kind, with their median lap.
+// One row for each group of neighbouring steps of one kind, with their median step time.
 function medians(rows) {
   const stride = strideFor(rows.length, MAX_ROWS);
   if (stride === 1) return rows;
@@ -62,8 +62,8 @@ function medians(rows) {
     groups.get(key).push(row);
   }
   return [...groups.values()].map((members) => {
-    const laps = members.map((row) => row.ms).sort((a, b) => a - b);
-    const middle = (laps[(laps.length - 1) >> 1] + laps[laps.length >> 1]) / 2;
+    const times = members.map((row) => row.ms).sort((a, b) => a - b);
+    const middle = (times[(times.length - 1) >> 1] + times[times.length >> 1]) / 2;
     return { ...members[0], to: members[members.length - 1].to, ms: middle };
   });
 }
@@ -100,7 +100,7 @@ class Store {
 
   drawn(name) {
     const rows = this.rows.get(name) || [];
-    const thin = name === "decode_laps" || name === "prefill_laps" ? medians : picked;
+    const thin = name === "decode_step_times" || name === "prefill_step_times" ? medians : picked;
     const shown = rows.length > 1 && "k" in rows[0] ? thin(rows) : rows;
     return shown.map((row) => ({ ...row }));
   }

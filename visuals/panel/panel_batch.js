@@ -175,7 +175,7 @@ class BatchPanel extends ChartPanel {
       figure("per weight byte", shared.flops_per_byte, "FLOP", "counted: linear operations / weight bytes"),
       tag("measured, decode steps so far:"),
       figure("each row", rates.each, "tok/s", "measured: median of 1 / TPOT"),
-      figure("all rows", rates.all, "tok/s", "measured: tokens of all rows / laps"),
+      figure("all rows", rates.all, "tok/s", "measured: tokens of all rows / step times"),
     );
   }
 

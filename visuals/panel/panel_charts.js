@@ -193,8 +193,8 @@ class LatencyPanel extends ChartPanel {
     const parts = makePanel("latency", "Step latency", ctx.data.explanations?.latency);
     this.caption = parts.caption;
     parts.body.classList.add("pair");
-    this.chart(parts.body, "prefill_laps", "narrow", { top: NOTE_ROOM });
-    this.chart(parts.body, "decode_laps", "wide", { top: NOTE_ROOM });
+    this.chart(parts.body, "prefill_step_times", "narrow", { top: NOTE_ROOM });
+    this.chart(parts.body, "decode_step_times", "wide", { top: NOTE_ROOM });
     el.append(parts.panel);
   }
 

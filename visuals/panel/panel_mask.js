@@ -215,8 +215,8 @@ class MaskPanel {
       all: head === "all",
       row: Number(this.requests.value || 0),
     };
-    this.link.ask({ look: this.picked });
-    this.ctx.tell("look", this.picked);
+    this.link.ask({ capture: this.picked });
+    this.ctx.tell("capture", this.picked);
     this.say();
     this.draw();
   }
@@ -276,7 +276,7 @@ class MaskPanel {
     const isSame = (a, b) => ["layer", "head", "all", "row"].every((part) => a[part] === b[part]);
     if (state.reset && choice && this.picked && !this.wasAsked && !isSame(choice, this.picked)) {
       this.wasAsked = true; // picked before there was a connection
-      this.link.ask({ look: this.picked });
+      this.link.ask({ capture: this.picked });
     } else if (choice && !state.notice) {
       this.mark(choice);
     }
@@ -297,7 +297,7 @@ class MaskPanel {
     }
     if (frame.mask_words) {
       this.words = frame.mask_words;
-      this.cost = frame.look;
+      this.cost = frame.capture;
     }
     if (frame.model) this.arrange();
     else if (frame.mask_words) this.say();

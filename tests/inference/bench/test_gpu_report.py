@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from inference.__main__ import main
-from inference.bench.gpu_checks import cache_bytes, laps_do_not_overlap, roofs_in_bounds, same_ids
+from inference.bench.gpu_checks import (
+    cache_bytes,
+    roofs_in_bounds,
+    same_ids,
+    step_times_do_not_overlap,
+)
 from inference.bench.gpu_report import DATA_FILE, REPORT_FILE, RUN_FILE, SWEEP_FILE
 from inference.bench.gpu_setup import DRY, Bench
 from inference.records.options import DecodeMode
@@ -123,13 +128,13 @@ def test_an_allocator_that_rounds_up_to_blocks_passes(bench: Bench) -> None:
     assert cache_bytes(bench, lambda: next(held)).is_passed
 
 
-def test_a_lap_that_reaches_into_the_next_step_fails_the_check() -> None:
-    apart = trace_of([b"why"], [b"be", b"cause", b"x"], lap_s=0.5)
-    over = trace_of([b"why"], [b"be", b"cause", b"x"], lap_s=0.6)
+def test_a_step_time_that_reaches_into_the_next_step_fails_the_check() -> None:
+    apart = trace_of([b"why"], [b"be", b"cause", b"x"], step_time_s=0.5)
+    over = trace_of([b"why"], [b"be", b"cause", b"x"], step_time_s=0.6)
 
-    assert laps_do_not_overlap([apart]).is_passed is True
-    assert laps_do_not_overlap([apart, over]).is_passed is False
-    assert laps_do_not_overlap([]).is_passed is None
+    assert step_times_do_not_overlap([apart]).is_passed is True
+    assert step_times_do_not_overlap([apart, over]).is_passed is False
+    assert step_times_do_not_overlap([]).is_passed is None
 
 
 def test_a_gpu_report_without_a_gpu_asks_for_a_dry_run(

@@ -93,7 +93,7 @@ def figures() -> tuple[list[ContextFigures], list[BatchFigures]]:
         tokens_per_s={"engine": spread(40.0)},
         ratios={GENERATE: spread(2.5)},
         observed_ratio=spread(0.98),
-        looking_ratio=spread(0.95),
+        capture_ratio=spread(0.95),
         roof_ratio=spread(0.9),
     )
     eight = BatchFigures(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from inference.calibration.batch_sweep import WARM_LAPS, check_sweep, sweep_batches
+from inference.calibration.batch_sweep import WARM_UPS, check_sweep, sweep_batches
 from inference.counting.costs import kv_stored_bytes
 from inference.models.loading import LoadedModel
 from inference.models.shapes import model_shape
@@ -33,16 +33,14 @@ def loaded(family: str = "llama") -> LoadedModel:
 
 
 def clock() -> ScriptedClock:
-    """Return a clock whose warm laps are long and whose timed laps are 1, 2 and 4 seconds."""
-    return ScriptedClock(
-        [100.0] * WARM_LAPS + [1.0, 4.0, 2.0] + ([9.0] * WARM_LAPS + [1.0] * 3) * 9
-    )
+    """Return a clock whose warm timings are long and whose timed timings are 1, 2 and 4 seconds."""
+    return ScriptedClock([100.0] * WARM_UPS + [1.0, 4.0, 2.0] + ([9.0] * WARM_UPS + [1.0] * 3) * 9)
 
 
-def test_every_pair_is_measured_and_the_first_laps_do_not_count() -> None:
+def test_every_pair_is_measured_and_the_first_step_times_do_not_count() -> None:
     *_, sweep = sweep_batches(loaded(), clock(), check_sweep([2, 1], [20, 10]))
 
-    assert [(lap.batch, lap.context_tokens) for lap in sweep.points] == [
+    assert [(timing.batch, timing.context_tokens) for timing in sweep.points] == [
         (1, 10), (2, 10), (1, 20), (2, 20),
     ]  # fmt: skip
     first = sweep.points[0]
@@ -70,7 +68,7 @@ def test_a_stop_keeps_what_was_measured() -> None:
         loaded(), clock(), check_sweep([1, 2, 4], [10]), should_stop=lambda: next(answers)
     )
 
-    assert [lap.batch for lap in sweep.points] == [1, 2]
+    assert [timing.batch for timing in sweep.points] == [1, 2]
     assert not sweep.is_whole
 
 
@@ -83,7 +81,7 @@ def test_a_point_without_room_is_left_out_with_its_reason_and_the_rest_goes_on()
 
     *_, sweep = sweep_batches(model, clock(), check_sweep([1, 4], [10, 200]), free_bytes=free)
 
-    assert [(lap.batch, lap.context_tokens) for lap in sweep.points] == [(1, 10)]
+    assert [(timing.batch, timing.context_tokens) for timing in sweep.points] == [(1, 10)]
     assert "4 rows of 10 tokens need" in sweep.left_out[0].reason
     assert "takes 128 tokens, not 200" in sweep.left_out[1].reason
 

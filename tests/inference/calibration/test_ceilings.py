@@ -11,7 +11,7 @@ import torch
 
 from inference.calibration.ceilings import (
     REPEATS,
-    WARM_LAPS,
+    WARM_UPS,
     SweepPlan,
     last_cache_bytes,
     measure_ceilings,
@@ -32,33 +32,33 @@ from tests.doubles import ScriptedClock
 
 CPU = torch.device("cpu")
 MIB = 1 << 20
-LAP_S = 0.5
+STEP_TIME_S = 0.5
 KERNELS = 3
 
 
 def measured(clock: StepClock | None = None, orders: tuple[int, ...] = (8, 16)) -> MeasuredCeilings:
-    """Return roofs measured on a scripted clock, every lap half a second unless told otherwise."""
+    """Return roofs measured on a scripted clock, every timing half a second by default."""
     plan = SweepPlan(
-        read_bytes=(MIB, 2 * MIB), orders=orders, clock=clock or ScriptedClock(repeat(LAP_S))
+        read_bytes=(MIB, 2 * MIB), orders=orders, clock=clock or ScriptedClock(repeat(STEP_TIME_S))
     )
     result = measure_ceilings(CPU, torch.float32, plan=plan)
     assert result is not None
     return result
 
 
-def test_roofs_are_the_best_laps_of_their_sweeps() -> None:
+def test_roofs_are_the_best_step_times_of_their_sweeps() -> None:
     result = measured()
 
-    assert result.ceilings.bytes_per_s == 2 * MIB / LAP_S
-    assert result.ceilings.flops_per_s == 2 * 16**3 / LAP_S
+    assert result.ceilings.bytes_per_s == 2 * MIB / STEP_TIME_S
+    assert result.ceilings.flops_per_s == 2 * 16**3 / STEP_TIME_S
     assert result.ceilings.source is Source.MEASURED
     assert result.best_read.spread_ratio == 0
     assert (len(result.reads), len(result.products)) == (2 * KERNELS, 2)
 
 
-def test_warm_laps_are_left_out_and_the_spread_is_kept() -> None:
-    laps = [9.0] * WARM_LAPS + [1.0, 2.0, 4.0] + [2.0] * (REPEATS - 3)
-    clock = ScriptedClock([*laps, *repeat(1e6, 1000)])
+def test_warm_step_times_are_left_out_and_the_spread_is_kept() -> None:
+    timings = [9.0] * WARM_UPS + [1.0, 2.0, 4.0] + [2.0] * (REPEATS - 3)
+    clock = ScriptedClock([*timings, *repeat(1e6, 1000)])
 
     first = measured(clock).reads[0]
 
@@ -67,10 +67,10 @@ def test_warm_laps_are_left_out_and_the_spread_is_kept() -> None:
     assert first.repeats == REPEATS
 
 
-def test_a_lap_too_short_for_the_clock_repeats_its_kernel() -> None:
+def test_a_step_time_too_short_for_the_clock_repeats_its_kernel() -> None:
     result = measured(ScriptedClock(repeat(0.001)))
 
-    calls = 5**WARM_LAPS  # each warm lap of 1 ms asks for five times the calls, to reach 5 ms
+    calls = 5**WARM_UPS  # each warm timing of 1 ms asks for five times the calls, to reach 5 ms
     assert result.best_read.best == pytest.approx(2 * MIB * calls / 0.001)
 
 
@@ -79,14 +79,14 @@ def test_orders_stop_growing_when_a_product_takes_too_long() -> None:
 
 
 def test_being_asked_to_stop_gives_nothing() -> None:
-    plan = SweepPlan(read_bytes=(MIB,), orders=(8,), clock=ScriptedClock(repeat(LAP_S)))
+    plan = SweepPlan(read_bytes=(MIB,), orders=(8,), clock=ScriptedClock(repeat(STEP_TIME_S)))
 
     assert measure_ceilings(CPU, torch.float32, should_stop=lambda: True, plan=plan) is None
 
 
 def test_progress_rises_to_one() -> None:
     ratios: list[float] = []
-    plan = SweepPlan(read_bytes=(MIB,), orders=(8, 16), clock=ScriptedClock(repeat(LAP_S)))
+    plan = SweepPlan(read_bytes=(MIB,), orders=(8, 16), clock=ScriptedClock(repeat(STEP_TIME_S)))
 
     measure_ceilings(CPU, torch.float32, lambda ratio, _text: ratios.append(ratio), plan=plan)
 

@@ -24,8 +24,8 @@ def test_no_name_stands_for_two_parts() -> None:
 
     clashes = [
         (one, other)
-        for place, (one, names) in enumerate(owners)
-        for other, others in owners[place + 1 :]
+        for index, (one, names) in enumerate(owners)
+        for other, others in owners[index + 1 :]
         if names & others
     ]
 

@@ -140,9 +140,9 @@ def test_without_a_datasheet_utilisation_is_not_known() -> None:
     assert point.mbu_ratio is None
 
 
-@pytest.mark.parametrize(("moved", "lap_s"), [(0, 1.0), (10, 0.0)])
-def test_nothing_moved_or_nothing_measured_gives_no_point(moved: int, lap_s: float) -> None:
-    assert roofline_point(step(0, moved), lap_s, roofs()) is None
+@pytest.mark.parametrize(("moved", "step_time_s"), [(0, 1.0), (10, 0.0)])
+def test_nothing_moved_or_nothing_measured_gives_no_point(moved: int, step_time_s: float) -> None:
+    assert roofline_point(step(0, moved), step_time_s, roofs()) is None
 
 
 def test_a_roof_of_zero_is_refused() -> None:

@@ -41,7 +41,7 @@ def forwards(
 ) -> list[tuple[torch.Tensor, AttentionMap | None]]:
     """Return the logits and the map of a prefill of 11 tokens and of 4 steps after it."""
     backend = TorchBackend(model)
-    backend.look_at(choice)
+    backend.capture(choice)
     backend.start()
     blocks = [TOKENS[:11], *([token] for token in TOKENS[11:])]
     return [
@@ -102,7 +102,7 @@ def run(
     options: GenerationOptions = PLAIN,
 ) -> list[AttentionMap]:
     engine = Engine(TorchBackend(model), HostClock(), NO_EOS)
-    engine.look_at(choice)
+    engine.capture(choice)
     requests = [request(ids, request_id=f"r{slot}") for slot, ids in enumerate(prompts)]
     maps = [engine.attention for _ in engine.generate(requests, seed=0, zero_s=0, options=options)]
     return [one for one in maps if one is not None]
@@ -120,13 +120,13 @@ def request(ids: tuple[int, ...], *, request_id: str = "r0", new_tokens: int = 4
 
 @golden
 @pytest.mark.parametrize("family", FAMILIES)
-def test_looking_changes_no_logit(family: str) -> None:
+def test_capturing_changes_no_logit(family: str) -> None:
     model = tiny_model(family)
     untouched = [logits for logits, _ in forwards(model, None)]
 
     for layer in range(model.config.num_hidden_layers):
-        looked_at = forwards(model, AttentionChoice(layer=layer))
-        for (logits, _), expected in zip(looked_at, untouched, strict=True):
+        captured_choice = forwards(model, AttentionChoice(layer=layer))
+        for (logits, _), expected in zip(captured_choice, untouched, strict=True):
             assert torch.equal(logits, expected)
 
 
@@ -233,12 +233,12 @@ def test_a_chosen_head_and_the_mean_are_planes_of_all_heads() -> None:
 )
 def test_a_layer_or_head_out_of_range_is_refused(choice: AttentionChoice, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
-        TorchBackend(tiny_model("llama")).look_at(choice)
+        TorchBackend(tiny_model("llama")).capture(choice)
 
 
 def test_a_head_of_a_model_without_heads_is_refused() -> None:
     with pytest.raises(InputError, match="no attention heads to choose from"):
-        TorchBackend(tiny_model("mamba")).look_at(AttentionChoice(layer=0, head=0))
+        TorchBackend(tiny_model("mamba")).capture(AttentionChoice(layer=0, head=0))
 
 
 @golden
@@ -307,51 +307,51 @@ def test_the_last_row_of_prefill_is_named_as_the_one_of_the_first_output_token()
     ]
 
 
-def test_the_picture_is_formed_after_the_lap_and_what_it_took_is_kept() -> None:
+def test_the_picture_is_formed_after_the_step_time_and_what_it_took_is_kept() -> None:
     clock = ScriptedClock([0.25, 0.5])
 
-    class SlowToLook(ScriptedBackend):
+    class SlowToCapture(ScriptedBackend):
         def attention(self, *, is_prompt: bool) -> AttentionMap | None:
             clock.advance(2.0 if is_prompt else 1.0)
             return AttentionMap(choice=AttentionChoice(layer=0))
 
-    engine = Engine(SlowToLook(vocabulary=8), clock, NO_EOS)
+    engine = Engine(SlowToCapture(vocabulary=8), clock, NO_EOS)
 
     events = list(engine.generate([request((1, 2), new_tokens=2)], seed=0, zero_s=0.0))
 
     assert [event.duration_s for event in events] == [0.25, 0.5]
-    assert [event.look_s for event in events] == [2.0, 1.0]
+    assert [event.capture_s for event in events] == [2.0, 1.0]
     assert not any(event.observed for event in events)
 
 
-def test_a_step_that_nobody_looks_at_took_no_time_to_look_at() -> None:
+def test_a_step_that_nobody_looks_at_took_no_time_to_capture_at() -> None:
     engine = Engine(TorchBackend(tiny_model("llama")), HostClock(), NO_EOS)
 
     events = list(engine.generate([request(PROMPT)], seed=0, zero_s=0.0))
 
-    assert [event.look_s for event in events] == [None] * 4
+    assert [event.capture_s for event in events] == [None] * 4
     assert engine.attention is None
 
 
-def test_looking_can_begin_and_end_between_two_steps() -> None:
+def test_capturing_can_begin_and_end_between_two_steps() -> None:
     engine = Engine(TorchBackend(tiny_model("llama")), HostClock(), NO_EOS)
-    looked: list[bool] = []
+    captured: list[bool] = []
 
     for event in engine.generate([request(PROMPT, new_tokens=5)], seed=0, zero_s=0.0):
-        looked.append(engine.attention is not None)
+        captured.append(engine.attention is not None)
         choice = AttentionChoice(layer=event.index) if event.index in (0, 1) else None
-        engine.look_at(choice)
+        engine.capture(choice)
 
-    assert looked == [False, True, True, False, False]
+    assert captured == [False, True, True, False, False]
 
 
 def test_another_head_of_the_layer_can_be_shown_after_the_prompt_was_fed() -> None:
     model = tiny_model("llama")
     engine = Engine(TorchBackend(model), HostClock(), NO_EOS)
-    engine.look_at(AttentionChoice(layer=1, head=0))
+    engine.capture(AttentionChoice(layer=1, head=0))
     list(engine.generate([request(PROMPT)], seed=0, zero_s=0.0))
 
-    engine.look_at(AttentionChoice(layer=1, head=3))
+    engine.capture(AttentionChoice(layer=1, head=3))
     [again] = engine.recall()
     [row] = engine.recall(query=7)
 
@@ -366,11 +366,11 @@ def test_another_head_of_the_layer_can_be_shown_after_the_prompt_was_fed() -> No
 def test_another_row_of_the_batch_can_be_shown_after_the_prompts_were_fed(family: str) -> None:
     model = tiny_model(family)
     engine = Engine(TorchBackend(model), HostClock(), NO_EOS)
-    engine.look_at(AttentionChoice(layer=0, head=1))
+    engine.capture(AttentionChoice(layer=0, head=1))
     batch = [request(PROMPT), request(PROMPT[2:6], request_id="r1")]
     list(engine.generate(batch, seed=0, zero_s=0.0))
 
-    engine.look_at(AttentionChoice(layer=0, head=1, slot=1))
+    engine.capture(AttentionChoice(layer=0, head=1, slot=1))
     [again] = engine.recall()
     [row] = engine.recall(query=2)
 
@@ -380,19 +380,19 @@ def test_another_row_of_the_batch_can_be_shown_after_the_prompts_were_fed(family
     assert again.first_output_query == 3
 
 
-def test_of_a_layer_nobody_looked_at_nothing_is_recalled() -> None:
+def test_of_a_layer_nobody_captured_nothing_is_recalled() -> None:
     engine = Engine(TorchBackend(tiny_model("llama")), HostClock(), NO_EOS)
-    engine.look_at(AttentionChoice(layer=1))
+    engine.capture(AttentionChoice(layer=1))
     list(engine.generate([request(PROMPT)], seed=0, zero_s=0.0))
 
-    engine.look_at(AttentionChoice(layer=2))
+    engine.capture(AttentionChoice(layer=2))
 
     assert engine.recall() == ()
 
 
 def test_a_row_that_has_finished_is_not_shown() -> None:
     engine = Engine(TorchBackend(tiny_model("llama")), HostClock(), NO_EOS)
-    engine.look_at(AttentionChoice(layer=0, slot=1))
+    engine.capture(AttentionChoice(layer=0, slot=1))
     batch = [request(PROMPT, new_tokens=4), request(PROMPT, request_id="short", new_tokens=2)]
 
     shown = [engine.attention is not None for _ in engine.generate(batch, seed=0, zero_s=0.0)]
@@ -414,7 +414,7 @@ def test_attention_that_is_not_a_number_is_reported_and_generation_goes_on() -> 
     prompt = (VOCAB - 1, *TOKENS, *TOKENS)
     options = GenerationOptions(chunk_tokens=8)
     engine = Engine(TorchBackend(model), HostClock(), NO_EOS)
-    engine.look_at(AttentionChoice(layer=0, head=0))
+    engine.capture(AttentionChoice(layer=0, head=0))
     rows: list[RowStep] = []
     reasons: list[str] = []
 
@@ -455,7 +455,7 @@ def test_a_long_prompt_is_binned_by_maximum_and_one_query_is_exact() -> None:
     model = tiny_model("gpt_neox_long")
     ids = torch.randint(2, VOCAB, (700,), generator=torch.Generator().manual_seed(5)).tolist()
     engine = Engine(TorchBackend(model), HostClock(), NO_EOS)
-    engine.look_at(AttentionChoice(layer=1, head=2))
+    engine.capture(AttentionChoice(layer=1, head=2))
     first = next(engine.generate([request(tuple(ids))], seed=0, zero_s=0.0))
     eager = fresh_model(model.config, model.dtype, "eager")
     with torch.inference_mode():
@@ -485,7 +485,7 @@ def test_a_long_prompt_is_binned_by_maximum_and_one_query_is_exact() -> None:
 
 def test_a_layer_that_fails_leaves_nothing_listening(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = TorchBackend(tiny_model("llama"))
-    backend.look_at(AttentionChoice(layer=1, head=0))
+    backend.capture(AttentionChoice(layer=1, head=0))
     backend.start()
     kernel = torch.nn.functional.scaled_dot_product_attention
 

@@ -53,7 +53,7 @@ def run(
     options: GenerationOptions | None = None,
     waits_s: list[float] | None = None,
 ) -> list[StepEvent]:
-    """Return the events of a run whose laps are one second each."""
+    """Return the events of a run whose step times are one second each."""
     engine = Engine(TorchRowBackend(tiny_model(family)), ScriptedClock([1.0] * 200), NO_EOS)
 
     def idle(seconds: float) -> bool:
@@ -130,7 +130,7 @@ def test_a_continuous_run_keeps_no_room_for_rows_that_have_left() -> None:
     assert last.cache.used_bytes == last.cache.allocated_bytes
 
 
-def test_the_run_waits_for_the_next_arrival_and_its_wait_is_in_no_lap() -> None:
+def test_the_run_waits_for_the_next_arrival_and_its_wait_is_in_no_step_time() -> None:
     waits_s: list[float] = []
     wanted = requests(gap_s=50.0)[:2]
 

@@ -111,13 +111,13 @@ def requests(
 ) -> tuple[Request, ...]:
     return tuple(
         Request(
-            request_id=f"r{place}",
+            request_id=f"r{index}",
             prompt_text="",
             prompt_ids=prompt,
-            max_new_tokens=new_tokens[place],
+            max_new_tokens=new_tokens[index],
             sampling=Sampling(),
         )
-        for place, prompt in enumerate(prompts)
+        for index, prompt in enumerate(prompts)
     )
 
 
@@ -219,7 +219,7 @@ def test_only_the_buckets_used_last_are_kept() -> None:
     assert graphs.captures == MOST_BUCKETS + 2
 
 
-def test_a_look_leaves_the_graph_for_its_steps_and_comes_back() -> None:
+def test_a_capture_leaves_the_graph_for_its_steps_and_comes_back() -> None:
     graphs = ScriptedGraphs()
     engine = engine_on(backend_on(graphs))
     asked = requests()
@@ -229,11 +229,11 @@ def test_a_look_leaves_the_graph_for_its_steps_and_comes_back() -> None:
     for event in engine.generate(asked, seed=0, zero_s=0.0, options=ready):
         events.append(event)
         if event.index == 1:
-            engine.look_at(AttentionChoice(layer=1, head=2))
+            engine.capture(AttentionChoice(layer=1, head=2))
         if event.index == 3:
             assert engine.attention is not None
             assert engine.attention.weights is not None
-            engine.look_at(None)
+            engine.capture(None)
 
     eager, _ = run(engine_on(TorchRowBackend(tiny_model())), asked, GenerationOptions())
     graph, alone = DecodeMode.GRAPH, DecodeMode.EAGER

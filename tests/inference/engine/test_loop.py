@@ -155,7 +155,7 @@ def test_padding_is_allocated_and_not_used(model: PreTrainedModel) -> None:
     assert prefill.cache.used_bytes == token_bytes * (len(PROMPT) + 2)
 
 
-def test_a_slow_consumer_stretches_no_lap() -> None:
+def test_a_slow_consumer_stretches_no_step_time() -> None:
     clock = ScriptedClock([0.25, 0.5, 0.125])
     engine = Engine(ScriptedBackend(vocabulary=8), clock, NO_EOS)
     events: list[StepEvent] = []

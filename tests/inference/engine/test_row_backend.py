@@ -153,7 +153,7 @@ def test_used_bytes_count_the_real_tokens_of_the_rows_there_are(family: str) -> 
 def test_of_prompts_padded_on_the_right_no_weights_are_told_then_or_later(slot: int) -> None:
     """Their columns are moved after the step, away from the keys that were seen."""
     backend = TorchRowBackend(tiny_model("llama"))
-    backend.look_at(AttentionChoice(layer=0, head=1, slot=slot))
+    backend.capture(AttentionChoice(layer=0, head=1, slot=slot))
     backend.start()
     ids, lengths = padded("right")
 

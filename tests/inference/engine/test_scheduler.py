@@ -9,12 +9,12 @@ import pytest
 
 from inference.counting.costs import kv_stored_bytes
 from inference.engine.scheduler import (
+    Assignment,
     Decode,
     Idle,
     Move,
     Prefill,
     Schedule,
-    Seat,
     after,
     check_room,
     new_schedule,
@@ -26,7 +26,7 @@ from inference.records.options import BatchPlan, Policy, Sampling
 from inference.records.run import Request
 from tests.builders import TINY_SHAPE
 
-LAP_S = 1.0
+STEP_TIME_S = 1.0
 
 
 def request(number: int, prompt: int, *, new: int = 2, arrival_s: float = 0.0) -> Request:
@@ -41,7 +41,7 @@ def request(number: int, prompt: int, *, new: int = 2, arrival_s: float = 0.0) -
 
 
 class Simulation:
-    """Plays a schedule with laps of one second and remembers every move and when it began."""
+    """Plays a schedule with step times of one second and remembers every move and when it began."""
 
     def __init__(self, requests: list[Request], plan: BatchPlan, chunk: int | None = None) -> None:
         self.requests = requests
@@ -53,7 +53,7 @@ class Simulation:
             assert len(self.made) < 1000, "it never ends"
             self.made.append((self.now_s, move, self.schedule))
             self.schedule = after(self.schedule, move, self._done(move))
-            self.now_s = move.until_s if isinstance(move, Idle) else self.now_s + LAP_S
+            self.now_s = move.until_s if isinstance(move, Idle) else self.now_s + STEP_TIME_S
 
     @property
     def moves(self) -> list[Move]:
@@ -61,15 +61,17 @@ class Simulation:
 
     def _done(self, move: Move) -> list[int]:
         """Return the requests whose last token this move selects."""
-        seats: tuple[Seat, ...] = ()
+        assignments: tuple[Assignment, ...] = ()
         if isinstance(move, Decode):
-            seats = tuple(s for s, lives in zip(move.seats, move.is_live, strict=True) if lives)
+            assignments = tuple(
+                s for s, lives in zip(move.assignments, move.is_live, strict=True) if lives
+            )
         elif isinstance(move, Prefill) and move.is_last:
-            seats = move.seats
-        for seat in seats:
-            self.tokens[seat.request] += 1
+            assignments = move.assignments
+        for assignment in assignments:
+            self.tokens[assignment.request] += 1
         wanted = [one.max_new_tokens for one in self.requests]
-        return [s.request for s in seats if self.tokens[s.request] == wanted[s.request]]
+        return [s.request for s in assignments if self.tokens[s.request] == wanted[s.request]]
 
 
 PLANS = [
@@ -97,18 +99,20 @@ def test_every_request_is_fed_once_gets_its_tokens_and_never_shares_a_slot(
 ) -> None:
     for run in simulations(policy, chunk):
         fed = [
-            seat.request
+            assignment.request
             for move in run.moves
             if isinstance(move, Prefill) and move.is_last
-            for seat in move.seats
+            for assignment in move.assignments
         ]
         assert run.tokens == [one.max_new_tokens for one in run.requests]
         assert sorted(fed) == list(range(len(run.requests)))
         for now_s, move, before in run.made:
-            seats = () if isinstance(move, Idle) else move.seats
-            taken = {seat.slot for seat in (*before.seats, *seats)}
-            assert len(taken) == len({*before.seats, *seats}) <= before.slots
-            assert all(run.requests[seat.request].arrival_s <= now_s for seat in seats)
+            assignments = () if isinstance(move, Idle) else move.assignments
+            taken = {assignment.slot for assignment in (*before.assignments, *assignments)}
+            assert len(taken) == len({*before.assignments, *assignments}) <= before.slots
+            assert all(
+                run.requests[assignment.request].arrival_s <= now_s for assignment in assignments
+            )
 
 
 @pytest.mark.parametrize(("policy", "chunk"), PLANS)
@@ -126,10 +130,10 @@ def test_a_static_batch_keeps_its_rows_until_all_are_done(chunk: int | None) -> 
     for run in simulations(Policy.STATIC, chunk):
         for _, move, before in run.made:
             if isinstance(move, Decode):
-                assert move.seats == before.seats
+                assert move.assignments == before.assignments
                 assert any(move.is_live)
             elif isinstance(move, Prefill):
-                assert not before.seats
+                assert not before.assignments
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
@@ -139,7 +143,7 @@ def test_a_continuous_batch_feeds_no_row_that_is_done(chunk: int | None) -> None
             if isinstance(move, Decode):
                 assert all(move.is_live)
             elif isinstance(move, Prefill):
-                assert len(move.seats) == 1
+                assert len(move.assignments) == 1
 
 
 def test_a_free_slot_takes_the_next_request_before_the_next_decode_step() -> None:
@@ -152,10 +156,10 @@ def test_a_free_slot_takes_the_next_request_before_the_next_decode_step() -> Non
     ]  # fmt: skip
     third = run.moves[3]
     assert isinstance(third, Prefill)
-    assert third.seats == (Seat(request=2, slot=0),)
+    assert third.assignments == (Assignment(request=2, slot=0),)
     fifth = run.moves[4]
     assert isinstance(fifth, Decode)
-    assert fifth.seats == (Seat(request=1, slot=1), Seat(request=2, slot=0))
+    assert fifth.assignments == (Assignment(request=1, slot=1), Assignment(request=2, slot=0))
 
 
 def test_other_rows_decode_between_two_chunks_of_a_prompt() -> None:
@@ -173,7 +177,7 @@ def test_a_batch_is_made_of_those_that_have_come_in() -> None:
     first = Simulation(requests, BatchPlan(slots=3)).moves[0]
 
     assert isinstance(first, Prefill)
-    assert [seat.request for seat in first.seats] == [0, 1]
+    assert [assignment.request for assignment in first.assignments] == [0, 1]
 
 
 def test_requests_are_served_in_the_order_of_their_arrival() -> None:
@@ -181,7 +185,7 @@ def test_requests_are_served_in_the_order_of_their_arrival() -> None:
 
     run = Simulation(requests, BatchPlan(slots=1))
 
-    fed = [move.seats[0].request for move in run.moves if isinstance(move, Prefill)]
+    fed = [move.assignments[0].request for move in run.moves if isinstance(move, Prefill)]
     assert fed == [1, 0]
 
 

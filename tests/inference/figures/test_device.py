@@ -122,7 +122,7 @@ def test_without_a_counter_no_energy_is_made_up() -> None:
 @pytest.mark.parametrize(
     ("host_s", "is_behind"), [(0.0005, False), (0.0095, True)], ids=["ahead", "behind"]
 )
-def test_a_host_that_needs_the_whole_lap_is_behind(host_s: float, is_behind: bool) -> None:
+def test_a_host_that_needs_the_whole_step_time_is_behind(host_s: float, is_behind: bool) -> None:
     events = [
         replace(event, host_s=host_s) for event in steps(prefill_s=1.0, decode_s=0.01, count=5)
     ]
@@ -130,11 +130,11 @@ def test_a_host_that_needs_the_whole_lap_is_behind(host_s: float, is_behind: boo
     lead = host_lead(events)
 
     assert lead is not None
-    assert (lead.steps, lead.host_s, lead.lap_s) == (5, host_s, 0.01)
+    assert (lead.steps, lead.host_s, lead.step_time_s) == (5, host_s, 0.01)
     assert lead.is_behind is is_behind
 
 
-def test_laps_on_a_cpu_tell_nothing_of_the_host() -> None:
+def test_step_times_on_a_cpu_tell_nothing_of_the_host() -> None:
     assert host_lead(steps(prefill_s=1.0, decode_s=0.01, count=5)) is None
 
 

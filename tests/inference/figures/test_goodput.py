@@ -1,4 +1,4 @@
-"""Latency of requests that arrive later and wait for a slot, worked by hand; the laps are exact."""
+"""Latency of requests that arrive late and wait for a slot, worked by hand; times are exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latency figures on scripted laps, worked by hand; the laps are sums of powers of two: exact."""
+"""Latency figures on scripted step times, worked by hand; sums of powers of two are exact."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ INFO = RunInfo(
 
 
 def step(
-    phase: Phase, lap_s: float, *rows: str, observed: bool = False, cold: bool = False
+    phase: Phase, step_time_s: float, *rows: str, observed: bool = False, cold: bool = False
 ) -> StepEvent:
     """Return an event; a row named ``a`` selects a token, one named ``a-`` does not."""
     return StepEvent(
@@ -71,18 +71,20 @@ def step(
         ),
         cache=CacheState(tokens_per_layer=(4,), used_bytes=128, allocated_bytes=128),
         started_s=0.0,
-        duration_s=lap_s,
+        duration_s=step_time_s,
         observed=observed,
         cold=cold,
     )
 
 
-def prefill(lap_s: float, *rows: str, observed: bool = False, cold: bool = False) -> StepEvent:
-    return step(Phase.PREFILL, lap_s, *rows, observed=observed, cold=cold)
+def prefill(
+    step_time_s: float, *rows: str, observed: bool = False, cold: bool = False
+) -> StepEvent:
+    return step(Phase.PREFILL, step_time_s, *rows, observed=observed, cold=cold)
 
 
-def decode(lap_s: float, *rows: str, observed: bool = False, cold: bool = False) -> StepEvent:
-    return step(Phase.DECODE, lap_s, *rows, observed=observed, cold=cold)
+def decode(step_time_s: float, *rows: str, observed: bool = False, cold: bool = False) -> StepEvent:
+    return step(Phase.DECODE, step_time_s, *rows, observed=observed, cold=cold)
 
 
 def trace_of(*events: StepEvent, requests: str = "a") -> RunTrace:
@@ -172,7 +174,7 @@ def test_chunks_of_prefill_that_select_nothing_add_up_to_ttft() -> None:
     assert summary.output_tokens == 2
 
 
-def test_laps_after_the_last_token_of_a_request_are_not_its_own() -> None:
+def test_step_times_after_the_last_token_of_a_request_are_not_its_own() -> None:
     trace = trace_of(prefill(1.0, "a", "b"), decode(0.5, "a", "b"), decode(8.0, "b"), requests="ab")
 
     assert latency_summary(trace, "a").e2e_s == 1.5
@@ -230,7 +232,7 @@ def test_where_every_step_was_observed_headline_intervals_are_unknown() -> None:
     assert summary.itl_s == (0.5,)
 
 
-def test_a_cold_lap_marks_only_the_requests_that_sat_through_it() -> None:
+def test_a_cold_step_time_marks_only_the_requests_that_sat_through_it() -> None:
     trace = trace_of(
         prefill(1.0, "a"), decode(1.0, "a"), decode(1.0, "b", cold=True), requests="ab"
     )
@@ -239,7 +241,7 @@ def test_a_cold_lap_marks_only_the_requests_that_sat_through_it() -> None:
     assert latency_summary(trace, "b").is_cold
 
 
-def test_laps_of_zero_give_no_rate() -> None:
+def test_step_times_of_zero_give_no_rate() -> None:
     summary = latency_summary(trace_of(prefill(0.0, "a"), decode(0.0, "a")), "a")
 
     assert summary.tpot_s == 0.0
@@ -306,10 +308,10 @@ def test_a_percentile_of_nothing_is_unknown() -> None:
 
 
 def test_long_runs_agree_with_a_plain_loop() -> None:
-    laps_s = np.random.default_rng(5).uniform(0.01, 0.1, size=600).tolist()
-    trace = trace_of(prefill(1.0, "a"), *(decode(lap_s, "a") for lap_s in laps_s))
+    step_times_s = np.random.default_rng(5).uniform(0.01, 0.1, size=600).tolist()
+    trace = trace_of(prefill(1.0, "a"), *(decode(step_time_s, "a") for step_time_s in step_times_s))
 
     summary = latency_summary(trace, "a")
 
-    assert list(summary.itl_s) == laps_s
-    assert summary.e2e_s == pytest.approx(1.0 + sum(laps_s), rel=1e-12)
+    assert list(summary.itl_s) == step_times_s
+    assert summary.e2e_s == pytest.approx(1.0 + sum(step_times_s), rel=1e-12)

@@ -20,7 +20,7 @@ PLANS = [
 
 
 def _uneven(trace: RunTrace) -> RunTrace:
-    """Return the run with laps of many lengths, cold steps and observed ones."""
+    """Return the run with step times of many lengths, cold steps and observed ones."""
     events = tuple(
         replace(
             event,

@@ -223,13 +223,13 @@ def test_greedy_tokens_are_those_of_the_library() -> None:
     assert [event.rows[0].token_id for event in events] == expected[0, 12:].tolist()
 
 
-def test_a_layer_that_is_looked_at_runs_its_own_code() -> None:
+def test_a_layer_that_is_captured_runs_its_own_code() -> None:
     model = model_of()
     prompt = tuple(tokens(1, 12)[0].tolist())
     plain = [event.rows[0].token_id for event in run(model, prompt)]
     install(model)
     backend = TorchRowBackend(model)
-    backend.look_at(AttentionChoice(layer=1))
+    backend.capture(AttentionChoice(layer=1))
 
     engine = Engine(backend, HostClock(), GenerationLimits(eos_ids=frozenset(), context_tokens=64))
     seen: list[float] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inference.process.messages import (
+    CaptureAttention,
+    CaptureRefused,
     Generate,
-    LookAt,
-    LookRefused,
     MeasureEnded,
     Measuring,
     Reply,
@@ -27,11 +27,11 @@ CONTINUOUS = BatchPlan(policy=Policy.CONTINUOUS, slots=2)
 Loaded = tuple[Tell, list[Reply]]
 
 
-def batch(plan: BatchPlan, *, look: AttentionChoice | None = None) -> Generate:
+def batch(plan: BatchPlan, *, capture: AttentionChoice | None = None) -> Generate:
     requests = tuple(
         replace(request(f"r{number}"), arrival_s=number * 0.001) for number in range(4)
     )
-    return Generate(run_id="run", requests=requests, seed=0, plan=plan, look=look)
+    return Generate(run_id="run", requests=requests, seed=0, plan=plan, capture=capture)
 
 
 def test_a_continuous_run_ends_when_every_request_is_done(loaded: Loaded) -> None:
@@ -47,14 +47,14 @@ def test_a_continuous_run_ends_when_every_request_is_done(loaded: Loaded) -> Non
     assert ended.state is RunState.DONE
 
 
-def test_looking_is_refused_with_a_reason_where_rows_come_and_go(loaded: Loaded) -> None:
+def test_capturing_is_refused_with_a_reason_where_rows_come_and_go(loaded: Loaded) -> None:
     tell, _ = loaded
 
-    said = tell(batch(CONTINUOUS, look=AttentionChoice(layer=0)))
-    later = tell(LookAt(run_id="run", choice=AttentionChoice(layer=0)))
+    said = tell(batch(CONTINUOUS, capture=AttentionChoice(layer=0)))
+    later = tell(CaptureAttention(run_id="run", choice=AttentionChoice(layer=0)))
 
     for replies in (said, later):
-        [refused] = [reply for reply in replies if isinstance(reply, LookRefused)]
+        [refused] = [reply for reply in replies if isinstance(reply, CaptureRefused)]
         assert "use the static policy" in refused.sentence
 
 

@@ -11,7 +11,7 @@ import pytest
 from inference.calibration.token_sweep import sweep_tokens
 from inference.process.measurements import STOPPED, Surveyor
 from inference.process.messages import MeasureEnded, Reply, Shutdown, StopMeasuring, SweepTokens
-from inference.records.rooflines import TokenLap
+from inference.records.rooflines import TokenTiming
 from tests.doubles import ScriptedBackend, ScriptedClock
 
 SWEEP = SweepTokens(counts=(1, 4))
@@ -25,13 +25,13 @@ def pipe() -> Iterator[tuple[Connection, Connection]]:
     theirs.close()
 
 
-def test_each_number_of_tokens_has_its_best_median_and_worst_lap() -> None:
+def test_each_number_of_tokens_has_its_best_median_and_worst_step_time() -> None:
     clock = ScriptedClock([9.0, 0.3, 0.1, 0.2, 9.0, 0.8, 0.4, 0.6])
 
     points = sweep_tokens(ScriptedBackend(50), clock, (1, 4))
 
     assert points is not None
-    assert points[0] == TokenLap(
+    assert points[0] == TokenTiming(
         tokens=1,
         best_s=pytest.approx(0.1),
         median_s=pytest.approx(0.2),

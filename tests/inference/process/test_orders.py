@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inference.process.orders import look_of, middle_layer
+from inference.process.orders import capture_of, middle_layer
 from inference.records.attention import AttentionChoice
 from inference.records.model import LayerType, ModelShape
 from tests.builders import TINY_SHAPE, order
@@ -33,14 +33,14 @@ def test_the_middle_layer_is_one_that_attends(kinds: tuple[LayerType, ...], laye
     assert middle_layer(shape_of(*kinds)) == layer
 
 
-def test_an_order_that_is_not_looked_at_looks_at_nothing() -> None:
-    chosen = replace(order(), look=AttentionChoice(layer=0))
+def test_an_order_that_is_not_captured_looks_at_nothing() -> None:
+    chosen = replace(order(), capture=AttentionChoice(layer=0))
 
-    assert look_of(chosen, shape_of(FULL, FULL)) is None
+    assert capture_of(chosen, shape_of(FULL, FULL)) is None
 
 
 @pytest.mark.parametrize(
-    ("look", "expected"),
+    ("capture", "expected"),
     [
         (None, AttentionChoice(layer=2)),
         (AttentionChoice(layer=0, head=3), AttentionChoice(layer=0, head=3)),
@@ -50,17 +50,17 @@ def test_an_order_that_is_not_looked_at_looks_at_nothing() -> None:
     ids=["none", "there", "no such layer", "no such head"],
 )
 def test_a_choice_that_the_model_does_not_have_gives_way_to_the_middle_layer(
-    look: AttentionChoice | None, expected: AttentionChoice
+    capture: AttentionChoice | None, expected: AttentionChoice
 ) -> None:
-    chosen = replace(order(), is_looked_at=True, look=look)
+    chosen = replace(order(), is_captured=True, capture=capture)
 
-    assert look_of(chosen, shape_of(FULL, FULL, FULL, FULL)) == expected
+    assert capture_of(chosen, shape_of(FULL, FULL, FULL, FULL)) == expected
 
 
 def test_a_row_that_the_order_has_no_prompt_for_gives_way_to_the_first() -> None:
-    look = AttentionChoice(layer=0, slot=3)
-    alone = replace(order(), is_looked_at=True, look=look)
+    capture = AttentionChoice(layer=0, slot=3)
+    alone = replace(order(), is_captured=True, capture=capture)
     batch = replace(alone, prompts=("a", "b", "c", "d"))
 
-    assert look_of(alone, shape_of(FULL, FULL)) == AttentionChoice(layer=0)
-    assert look_of(batch, shape_of(FULL, FULL)) == look
+    assert capture_of(alone, shape_of(FULL, FULL)) == AttentionChoice(layer=0)
+    assert capture_of(batch, shape_of(FULL, FULL)) == capture

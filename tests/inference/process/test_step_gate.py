@@ -15,7 +15,7 @@ from inference.process.messages import (
     Shutdown,
     StateChanged,
 )
-from inference.process.step_gate import Turn
+from inference.process.step_gate import StepGate
 from inference.records.status import RunState
 from tests.doubles import ScriptedClock
 
@@ -45,7 +45,7 @@ class ScriptedPipe:
         self._commands.extend(commands)
 
 
-class TurnUnderTest:
+class GateUnderTest:
     """A turn, its pipe, its clock, and what it reported."""
 
     def __init__(
@@ -60,7 +60,9 @@ class TurnUnderTest:
         generate = Generate(
             run_id=RUN, requests=(), seed=0, is_paused=is_paused, steps_per_s=steps_per_s
         )
-        self.turn = Turn(cast("Connection", self.pipe), generate, self.clock, self.replies.append)
+        self.gate = StepGate(
+            cast("Connection", self.pipe), generate, self.clock, self.replies.append
+        )
 
 
 def control(action: Action, *, run_id: str = RUN, steps_per_s: float | None = None) -> Control:
@@ -68,40 +70,40 @@ def control(action: Action, *, run_id: str = RUN, steps_per_s: float | None = No
 
 
 def test_without_a_command_every_step_may_go_at_once() -> None:
-    under_test = TurnUnderTest()
+    under_test = GateUnderTest()
 
-    assert [under_test.turn.wait() for _ in range(3)] == [True] * 3
+    assert [under_test.gate.wait() for _ in range(3)] == [True] * 3
     assert under_test.clock.time_s == 0
 
 
 def test_one_press_of_step_lets_exactly_one_step_go() -> None:
-    under_test = TurnUnderTest(control(Action.STEP), is_paused=True)
+    under_test = GateUnderTest(control(Action.STEP), is_paused=True)
 
-    assert under_test.turn.wait()
+    assert under_test.gate.wait()
     under_test.pipe.say(control(Action.STOP))
-    assert not under_test.turn.wait()
+    assert not under_test.gate.wait()
 
 
 def test_presses_that_came_together_are_all_counted() -> None:
-    under_test = TurnUnderTest(*[control(Action.STEP)] * 3, is_paused=True)
+    under_test = GateUnderTest(*[control(Action.STEP)] * 3, is_paused=True)
 
-    assert [under_test.turn.wait() for _ in range(3)] == [True] * 3
+    assert [under_test.gate.wait() for _ in range(3)] == [True] * 3
     under_test.pipe.say(control(Action.STOP))
-    assert not under_test.turn.wait()
+    assert not under_test.gate.wait()
 
 
 def test_a_step_out_of_a_running_generation_pauses_it() -> None:
-    under_test = TurnUnderTest(control(Action.STEP))
+    under_test = GateUnderTest(control(Action.STEP))
 
-    assert under_test.turn.wait()
+    assert under_test.gate.wait()
 
     assert under_test.replies == [StateChanged(run_id=RUN, state=RunState.PAUSED)]
 
 
 def test_pause_holds_until_resume_and_both_are_reported() -> None:
-    under_test = TurnUnderTest(control(Action.PAUSE), control(Action.RESUME))
+    under_test = GateUnderTest(control(Action.PAUSE), control(Action.RESUME))
 
-    assert under_test.turn.wait()
+    assert under_test.gate.wait()
 
     assert under_test.replies == [
         StateChanged(run_id=RUN, state=RunState.PAUSED),
@@ -110,11 +112,11 @@ def test_pause_holds_until_resume_and_both_are_reported() -> None:
 
 
 def test_the_pace_spaces_the_starts_of_steps() -> None:
-    under_test = TurnUnderTest(steps_per_s=2.0)
+    under_test = GateUnderTest(steps_per_s=2.0)
     starts: list[float] = []
 
     for _ in range(3):
-        under_test.turn.wait()
+        under_test.gate.wait()
         starts.append(under_test.clock.time_s)
         under_test.clock.advance(0.1)  # the step itself
 
@@ -122,41 +124,41 @@ def test_the_pace_spaces_the_starts_of_steps() -> None:
 
 
 def test_a_step_slower_than_the_pace_waits_for_nothing() -> None:
-    under_test = TurnUnderTest(steps_per_s=2.0)
-    under_test.turn.wait()
+    under_test = GateUnderTest(steps_per_s=2.0)
+    under_test.gate.wait()
     under_test.clock.advance(0.7)
 
-    under_test.turn.wait()
+    under_test.gate.wait()
 
     assert under_test.clock.time_s == 0.7
 
 
 def test_a_new_pace_holds_from_the_next_step() -> None:
-    under_test = TurnUnderTest()
-    under_test.turn.wait()
+    under_test = GateUnderTest()
+    under_test.gate.wait()
     under_test.pipe.say(control(Action.PACE, steps_per_s=4.0))
 
-    under_test.turn.wait()
+    under_test.gate.wait()
 
     assert under_test.clock.time_s == 0.25
 
 
 def test_a_command_for_another_run_is_ignored() -> None:
-    under_test = TurnUnderTest(control(Action.STOP, run_id="an earlier run"))
+    under_test = GateUnderTest(control(Action.STOP, run_id="an earlier run"))
 
-    assert under_test.turn.wait()
+    assert under_test.gate.wait()
 
 
 def test_shutdown_ends_the_run_and_is_remembered() -> None:
-    under_test = TurnUnderTest(Shutdown())
+    under_test = GateUnderTest(Shutdown())
 
-    assert not under_test.turn.wait()
-    assert under_test.turn.is_shutdown
+    assert not under_test.gate.wait()
+    assert under_test.gate.is_shutdown
 
 
 def test_a_released_turn_does_not_hold_the_end_of_a_paused_run() -> None:
-    under_test = TurnUnderTest(is_paused=True)
+    under_test = GateUnderTest(is_paused=True)
 
-    under_test.turn.release()
+    under_test.gate.release()
 
-    assert under_test.turn.wait()
+    assert under_test.gate.wait()

@@ -12,13 +12,13 @@ import pytest
 
 from inference.process.messages import (
     Attended,
+    CaptureAttention,
+    CaptureRefused,
     Command,
     EngineDied,
     Generate,
     Loading,
     LoadModel,
-    LookAt,
-    LookRefused,
     ModelReady,
     Reply,
     RunEnded,
@@ -48,7 +48,7 @@ def request(request_id: str = "r0") -> Request:
 
 def generate(
     *,
-    look: AttentionChoice | None = None,
+    capture: AttentionChoice | None = None,
     chunk_tokens: int | None = None,
     cache: CacheKind = CacheKind.DYNAMIC,
 ) -> Generate:
@@ -56,7 +56,7 @@ def generate(
         run_id="run",
         requests=(request(),),
         seed=0,
-        look=look,
+        capture=capture,
         chunk_tokens=chunk_tokens,
         cache=cache,
     )
@@ -119,7 +119,7 @@ def test_a_loaded_model_comes_with_the_attention_it_can_have(
 
 
 def test_each_step_is_followed_by_what_it_attended_to(loaded: tuple[Tell, list[Reply]]) -> None:
-    replies = loaded[0](generate(look=AttentionChoice(layer=1, head=2)))
+    replies = loaded[0](generate(capture=AttentionChoice(layer=1, head=2)))
 
     said = [reply for reply in replies if isinstance(reply, Stepped | Attended)]
     assert [type(reply) for reply in said] == [Stepped, Attended] * 3
@@ -128,7 +128,7 @@ def test_each_step_is_followed_by_what_it_attended_to(loaded: tuple[Tell, list[R
 
 
 def test_a_run_that_nobody_looks_at_sends_no_weights(loaded: tuple[Tell, list[Reply]]) -> None:
-    loaded[0](generate(look=AttentionChoice(layer=1)))
+    loaded[0](generate(capture=AttentionChoice(layer=1)))
 
     replies = loaded[0](generate())
 
@@ -138,11 +138,13 @@ def test_a_run_that_nobody_looks_at_sends_no_weights(loaded: tuple[Tell, list[Re
 def test_another_head_of_the_prompt_is_shown_when_the_run_has_ended(
     loaded: tuple[Tell, list[Reply]],
 ) -> None:
-    loaded[0](generate(look=AttentionChoice(layer=1, head=2)))
+    loaded[0](generate(capture=AttentionChoice(layer=1, head=2)))
 
-    [head] = attended(loaded[0](LookAt(run_id="run", choice=AttentionChoice(layer=1, head=0))))
+    [head] = attended(
+        loaded[0](CaptureAttention(run_id="run", choice=AttentionChoice(layer=1, head=0)))
+    )
     [row] = attended(
-        loaded[0](LookAt(run_id="run", choice=AttentionChoice(layer=1, head=0), query=3))
+        loaded[0](CaptureAttention(run_id="run", choice=AttentionChoice(layer=1, head=0), query=3))
     )
 
     assert (head.attention.heads, head.query) == ((0,), None)
@@ -152,16 +154,18 @@ def test_another_head_of_the_prompt_is_shown_when_the_run_has_ended(
 def test_a_layer_that_is_not_there_is_refused_and_the_run_goes_on(
     loaded: tuple[Tell, list[Reply]],
 ) -> None:
-    replies = loaded[0](generate(look=AttentionChoice(layer=7)))
+    replies = loaded[0](generate(capture=AttentionChoice(layer=7)))
 
-    [refused] = [reply for reply in replies if isinstance(reply, LookRefused)]
+    [refused] = [reply for reply in replies if isinstance(reply, CaptureRefused)]
     [ended] = [reply for reply in replies if isinstance(reply, RunEnded)]
     assert refused.sentence == "there is no layer 7; this model has layers 0 to 1"
     assert ended.state is RunState.DONE
 
 
-def test_looking_at_another_run_is_not_answered(loaded: tuple[Tell, list[Reply]]) -> None:
-    assert attended(loaded[0](LookAt(run_id="other", choice=AttentionChoice(layer=0)))) == []
+def test_capturing_at_another_run_is_not_answered(loaded: tuple[Tell, list[Reply]]) -> None:
+    assert (
+        attended(loaded[0](CaptureAttention(run_id="other", choice=AttentionChoice(layer=0)))) == []
+    )
 
 
 def test_a_run_says_how_its_prompt_was_fed_and_its_cache_stored(

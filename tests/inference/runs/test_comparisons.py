@@ -20,9 +20,9 @@ from tests.builders import KV_BYTES_PER_TOKEN, run_info
 from tests.visuals.traces import batch_of, trace_of
 
 
-def run(prompt: str, lap_s: float = 0.1, *, run_id: str = "r", tokens: int = 4) -> RunTrace:
+def run(prompt: str, step_time_s: float = 0.1, *, run_id: str = "r", tokens: int = 4) -> RunTrace:
     outputs = [b"x", b"y", b"z", b"q"][:tokens]
-    trace = trace_of([letter.encode() for letter in prompt], outputs, lap_s=lap_s)
+    trace = trace_of([letter.encode() for letter in prompt], outputs, step_time_s=step_time_s)
     return replace(trace, info=run_info(run_id))
 
 
@@ -72,7 +72,7 @@ def test_copies_of_a_prompt_in_one_batch_are_one_subject_and_its_rate_counts_all
 
 
 def test_figures_are_medians_and_ends_over_the_repeats() -> None:
-    [subject] = subjects_of([run("ab", lap) for lap in (0.1, 0.2, 0.4)])
+    [subject] = subjects_of([run("ab", timing) for timing in (0.1, 0.2, 0.4)])
 
     figures = figures_of(subject)
 

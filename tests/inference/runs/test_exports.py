@@ -28,7 +28,7 @@ from inference.runs.run_file import from_json, to_json
 from tests.builders import run_info
 from tests.visuals.traces import trace_of
 
-TRACE = trace_of([b"a", b"b"], [b"x", b"=1+1", b"-", b"\xf0"], lap_s=0.07)
+TRACE = trace_of([b"a", b"b"], [b"x", b"=1+1", b"-", b"\xf0"], step_time_s=0.07)
 
 
 def sheet(text: str) -> list[dict[str, str]]:
@@ -52,7 +52,9 @@ def test_csv_has_a_row_for_each_step_with_the_runs_own_values() -> None:
     rows = sheet(steps_csv([TRACE]))
 
     assert [int(row["step"]) for row in rows] == [0, 1, 2, 3]
-    assert [float(row["lap_s"]) for row in rows] == [event.duration_s for event in TRACE.events]
+    assert [float(row["step_time_s"]) for row in rows] == [
+        event.duration_s for event in TRACE.events
+    ]
     assert [int(row["kv_used_bytes"]) for row in rows] == [
         event.cache.used_bytes for event in TRACE.events
     ]
@@ -62,12 +64,12 @@ def test_csv_has_a_row_for_each_step_with_the_runs_own_values() -> None:
 
 
 @pytest.mark.parametrize("trace", [TRACE, two_rows()], ids=["alone", "a batch with a wait"])
-def test_the_laps_of_a_request_add_up_to_its_time_on_the_page(trace: RunTrace) -> None:
+def test_the_step_times_of_a_request_add_up_to_its_time_on_the_page(trace: RunTrace) -> None:
     rows = sheet(steps_csv([trace]))
 
     for request in trace.requests:
         own = [row for row in rows if row["request_id"] == request.request_id]
-        total_s = fsum(float(row["lap_s"]) + float(row["wait_s"]) for row in own)
+        total_s = fsum(float(row["step_time_s"]) + float(row["wait_s"]) for row in own)
         assert total_s == pytest.approx(latency_summary(trace, request.request_id).e2e_s)
 
 
@@ -103,7 +105,7 @@ def test_a_token_that_looks_like_a_formula_is_text_in_the_csv() -> None:
 
 
 def test_figures_of_a_comparison_are_those_of_the_page() -> None:
-    other = replace(trace_of([b"c"], [b"x", b"y"], lap_s=0.09), info=run_info("other"))
+    other = replace(trace_of([b"c"], [b"x", b"y"], step_time_s=0.09), info=run_info("other"))
     figures = [figures_of(one) for one in subjects_of([TRACE, other])]
 
     rows = sheet(figures_csv(figures))

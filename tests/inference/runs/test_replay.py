@@ -10,10 +10,10 @@ from inference.records.status import RunState
 from inference.runs.replay import LONGEST_GAP_S, run_until, step_ends_s, steps_over
 from tests.visuals.traces import trace_of
 
-TRACE = trace_of([b"a"], [b"b", b"c", b"d"], lap_s=0.2)
+TRACE = trace_of([b"a"], [b"b", b"c", b"d"], step_time_s=0.2)
 
 
-def test_its_own_pace_is_laps_and_short_gaps_and_no_long_wait() -> None:
+def test_its_own_pace_is_step_times_and_short_gaps_and_no_long_wait() -> None:
     first, second, third = TRACE.events
     events = (first, second, replace(third, started_s=100.0))
 

@@ -205,7 +205,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     ("place", "value", "said"),
     [
         (("info",), REMOVED, "info: field required"),
-        (("events", 1, "duration_s"), -1, r"events\[1\]: a lap of -1"),
+        (("events", 1, "duration_s"), -1, r"events\[1\]: a step time of -1"),
         (("events", 0, "index"), "0", r"events\[0\].index: .*integer"),
         (("events", 0, "index"), True, r"events\[0\].index: .*integer"),
         (("events", 0, "index"), 1, r"events\[0\].index: 1 where 0"),
@@ -270,3 +270,15 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_one_run_is_not_taken_from_a_file_of_two() -> None:
     with pytest.raises(RunFileError, match="holds 2 runs"):
         from_json(to_json((TRACE, TRACE)))
+
+
+def test_a_file_with_the_former_name_of_a_field_opens_with_its_value() -> None:
+    """``capture_s`` was written as ``look_s``, and readers ignore what they do not know."""
+    event = dataclasses.replace(TRACE.events[0], capture_s=0.25)
+    request = dataclasses.replace(TRACE.requests[0], prompt_text='say "look_s": now')
+    run = dataclasses.replace(
+        TRACE, requests=(request, *TRACE.requests[1:]), events=(event, *TRACE.events[1:])
+    )
+    old = to_json(run).replace('"capture_s":', '"look_s":')
+
+    assert from_json(old) == run

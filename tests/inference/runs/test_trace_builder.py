@@ -57,13 +57,13 @@ def test_text_after_every_step_is_that_of_the_tokens_so_far() -> None:
     recording = Recording(trace.info, trace.requests, codec)
     ids = [*(byte_id(letter) for letter in bytes_as_letters("a\u6f22\u00e9")), 257, byte_id("b")]
 
-    for place, event in enumerate(trace.events[: len(ids)]):
-        rows = tuple(replace(row, token_id=ids[place]) for row in event.rows)
+    for index, event in enumerate(trace.events[: len(ids)]):
+        rows = tuple(replace(row, token_id=ids[index]) for row in event.rows)
         recording.add(replace(event, rows=rows))
 
         for output in recording.snapshot(RunState.RUNNING).outputs:
-            assert output.token_ids == tuple(ids[: place + 1])
-            assert output.text == codec.decode(ids[: place + 1])
+            assert output.token_ids == tuple(ids[: index + 1])
+            assert output.text == codec.decode(ids[: index + 1])
 
 
 def test_maps_are_kept_in_the_order_of_their_steps() -> None:

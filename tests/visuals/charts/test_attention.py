@@ -15,11 +15,11 @@ from tests.visuals.traces import trace_of
 from visuals.charts.attention import (
     LayerKind,
     caption,
+    capture_cost,
     description,
     kind_words,
     layer_items,
     layer_kinds,
-    look_cost,
     mask_rows,
     mask_steps,
 )
@@ -177,15 +177,15 @@ def test_the_words_of_a_batch_count_its_steps_without_making_any_anew(
     assert len(made) == 1
 
 
-def test_what_looking_cost_is_told_with_the_laps_with_and_without_it() -> None:
+def test_what_capturing_cost_is_told_with_the_step_times_with_and_without_it() -> None:
     decode = replace(RUN.events[1], cold=False)
-    looked = replace(decode, look_s=0.0004, duration_s=0.0412)
+    captured = replace(decode, capture_s=0.0004, duration_s=0.0412)
     plain = replace(decode, duration_s=0.041)
 
-    assert look_cost((plain,)) == ""
-    assert look_cost((looked,)).replace("\u00a0", " ") == (
-        "Looking: 0.400 ms after a step, in no lap; laps 41.2 ms with it (medians)."
+    assert capture_cost((plain,)) == ""
+    assert capture_cost((captured,)).replace("\u00a0", " ") == (
+        "Looking: 0.400 ms after a step, in no step time; step times 41.2 ms with it (medians)."
     )
-    assert "laps 41.2 ms with it, 41.0 ms without" in look_cost((looked, plain)).replace(
+    assert "step times 41.2 ms with it, 41.0 ms without" in capture_cost((captured, plain)).replace(
         "\u00a0", " "
     )

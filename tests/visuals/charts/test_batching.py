@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inference.counting.public_shapes import public_shape
-from inference.records.batches import BatchLap, BatchSweep
+from inference.records.batches import BatchSweep, BatchTiming
 from inference.records.costs import Ceilings, Source
 from tests.builders import TINY_DEVICE, TINY_SHAPE
 from visuals.charts.batching import (
@@ -29,8 +29,8 @@ CHARTS = [batch_times, batch_rates, sequence_rates]
 every_chart = pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__)
 
 
-def lap(batch: int, context: int, median_s: float) -> BatchLap:
-    return BatchLap(
+def timing(batch: int, context: int, median_s: float) -> BatchTiming:
+    return BatchTiming(
         batch=batch,
         context_tokens=context,
         best_s=median_s,
@@ -46,7 +46,7 @@ SWEEP = BatchSweep(
     shape=LLAMA,
     device=TINY_DEVICE,
     measured_at=datetime(2026, 1, 2, tzinfo=UTC),
-    points=(lap(1, 2048, 0.010), lap(4, 2048, 0.016), lap(1, 99, 0.008)),
+    points=(timing(1, 2048, 0.010), timing(4, 2048, 0.016), timing(1, 99, 0.008)),
     is_whole=True,
 )
 KNOWN = Known(
@@ -73,7 +73,7 @@ def test_measured_points_stand_beside_counted_lines(chart: Callable[[Known], Cha
     assert counted == [(b, c) for c in ("2,048", "8,192") for b in (1, 4, 128)]
 
 
-def test_times_and_rates_are_of_the_same_laps() -> None:
+def test_times_and_rates_are_of_the_same_step_times() -> None:
     rows = datasets(batch_times(KNOWN))["batch_times"]
 
     assert [(r["ms"], r["all_rate"], r["one_rate"]) for r in rows[:2]] == [

@@ -22,7 +22,13 @@ from visuals.charts.chart_files import (
     spec_json,
     svg,
 )
-from visuals.charts.compare_rows import cache_rows, fit_caption, lap_rows, roofline_rows, ttft_rows
+from visuals.charts.compare_rows import (
+    cache_rows,
+    fit_caption,
+    roofline_rows,
+    step_time_rows,
+    ttft_rows,
+)
 from visuals.charts.compare_table import COLUMNS, table_html, table_rows, verdict
 from visuals.charts.differences import agreement, differing_parts, marked_html
 
@@ -32,9 +38,9 @@ MATRIX = WeightMatrix(
 )
 
 
-def run(prompt: str, lap_s: float = 0.1, *, run_id: str = "r", tokens: int = 6) -> RunTrace:
+def run(prompt: str, step_time_s: float = 0.1, *, run_id: str = "r", tokens: int = 6) -> RunTrace:
     outputs = [f" w{number}".encode() for number in range(tokens)]
-    trace = trace_of([letter.encode() for letter in prompt], outputs, lap_s=lap_s)
+    trace = trace_of([letter.encode() for letter in prompt], outputs, step_time_s=step_time_s)
     return replace(trace, info=run_info(run_id))
 
 
@@ -54,11 +60,11 @@ SUBJECTS = subjects_of([run("ab"), run("abcd", 0.2), run("abcd", 0.4, run_id="ag
 
 
 def test_decode_is_aligned_at_its_start_and_repeats_are_joined_to_their_median() -> None:
-    rows = lap_rows(SUBJECTS[1], "step")
+    rows = step_time_rows(SUBJECTS[1], "step")
 
     assert [row["k"] for row in rows] == [1, 2, 3, 4, 5]
     assert [row["ms"] for row in rows] == pytest.approx([300.0] * 5)
-    assert [row["k"] for row in lap_rows(SUBJECTS[1], "context")] == [5, 6, 7, 8, 9]
+    assert [row["k"] for row in step_time_rows(SUBJECTS[1], "context")] == [5, 6, 7, 8, 9]
 
 
 def test_the_cache_begins_with_what_prefill_stored() -> None:
@@ -71,7 +77,7 @@ def test_the_cache_begins_with_what_prefill_stored() -> None:
 def test_long_runs_are_thinned_and_keep_their_median() -> None:
     [subject] = subjects_of([run("ab", tokens=2001)])
 
-    rows = lap_rows(subject, "step")
+    rows = step_time_rows(subject, "step")
 
     assert len(rows) <= 400
     assert [row["ms"] for row in rows] == pytest.approx([100.0] * len(rows))
@@ -91,7 +97,7 @@ def test_the_line_through_ttft_rests_on_warm_runs_only() -> None:
     assert {row["kind"] for one in cold for row in ttft_rows(one)} == {"cold"}
 
 
-def test_the_roofline_counts_work_and_measures_laps_of_both_phases() -> None:
+def test_the_roofline_counts_work_and_measures_step_times_of_both_phases() -> None:
     [subject] = subjects_of([counted(run("ab"))])
 
     prefill, decode = roofline_rows(subject)

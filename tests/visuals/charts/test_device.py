@@ -46,11 +46,11 @@ def gpu_trace(host_s: float | None, samples: Sequence[TelemetrySample] = ()) -> 
     return replace(trace, info=info, events=events, telemetry=tuple(samples))
 
 
-def test_each_decode_step_has_its_lap_and_the_hosts_part_of_it() -> None:
+def test_each_decode_step_has_its_step_time_and_the_hosts_part_of_it() -> None:
     rows = launch_rows(gpu_trace(0.01))
 
     assert [(row["step"], row["what"], row["ms"]) for row in rows[:2]] == [
-        (1, "lap", 50.0),
+        (1, "step time", 50.0),
         (1, "handed over by the host", 10.0),
     ]
     assert len(rows) == 6

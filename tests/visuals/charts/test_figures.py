@@ -9,7 +9,7 @@ from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts.figures import headline
 from visuals.charts.units import DASH
 
-RUN = trace_of([b"a"], [b"b", b"c", b"d"], lap_s=0.05)
+RUN = trace_of([b"a"], [b"b", b"c", b"d"], step_time_s=0.05)
 
 
 def test_every_figure_has_a_unit_a_source_and_the_steps_it_rests_on() -> None:
@@ -42,7 +42,7 @@ def test_figures_say_how_many_observed_steps_they_leave_out() -> None:
     assert figures["tpot"].steps == 1
 
 
-def test_a_prompt_in_chunks_says_how_many_laps_are_in_the_first_token() -> None:
+def test_a_prompt_in_chunks_says_how_many_step_times_are_in_the_first_token() -> None:
     first = replace(RUN.events[0], cold=False)
     chunked = replace(RUN, events=(first, first, *RUN.events[2:]))
 

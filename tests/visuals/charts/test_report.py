@@ -21,8 +21,8 @@ SCRIPT = b"window.vegaEmbed = () => {}; const end = '</script>';"
 EVIL = b'</script><img src=x onerror="hacked()"><!--'
 
 
-def run(run_id: str = "r", prompt: bytes = EVIL, lap_s: float = 0.05) -> RunTrace:
-    trace = trace_of([prompt], [b" x", EVIL, b" z"], lap_s=lap_s)
+def run(run_id: str = "r", prompt: bytes = EVIL, step_time_s: float = 0.05) -> RunTrace:
+    trace = trace_of([prompt], [b" x", EVIL, b" z"], step_time_s=step_time_s)
     return replace(trace, info=run_info(run_id))
 
 

@@ -31,7 +31,7 @@ def _data(trace: RunTrace | None, part: Part = Part.STEP) -> dict[str, list[dict
     return CHARTS[part](trace).to_dict().get("datasets", {})
 
 
-def test_a_point_is_the_counted_work_over_the_measured_lap() -> None:
+def test_a_point_is_the_counted_work_over_the_measured_step_time() -> None:
     trace = counted_trace()
     cost = step_cost(COUNTED_SHAPE, trace.events[2].rows)
 
@@ -146,8 +146,8 @@ def test_the_newest_point_is_named_by_its_phase() -> None:
 
 
 def test_captions_name_the_roof_the_share_and_the_verdict() -> None:
-    slow = counted_trace(lap_s=1.0)
-    fast = counted_trace(lap_s=0.03)
+    slow = counted_trace(step_time_s=1.0)
+    fast = counted_trace(step_time_s=0.03)
 
     assert caption((), slow.info, Part.STEP) == "No step yet."
     assert "of the memory roof: overhead-bound" in caption(slow.events, slow.info, Part.STEP)
@@ -157,13 +157,13 @@ def test_captions_name_the_roof_the_share_and_the_verdict() -> None:
 
 
 def test_a_point_above_a_roof_raises_an_alarm_with_the_likely_cause() -> None:
-    trace = counted_trace(lap_s=0.001)
+    trace = counted_trace(step_time_s=0.001)
 
     told = alarm(trace.events, trace.info)
 
     assert told.startswith("Step 3, step: This point reaches ")
     assert "from a cache" in told
-    assert alarm(counted_trace(lap_s=1.0).events, trace.info) == ""
+    assert alarm(counted_trace(step_time_s=1.0).events, trace.info) == ""
 
 
 def test_a_run_file_keeps_roofs_and_the_times_of_parts() -> None:

@@ -7,7 +7,7 @@ import pytest
 from inference.figures.latency import batch_tokens_per_s, latency_summaries
 from inference.records.options import BatchPlan, Policy
 from inference.records.run import RunTrace
-from tests.visuals.batches import LAP_S, batch_trace
+from tests.visuals.batches import STEP_TIME_S, batch_trace
 from visuals.charts.batch_bytes import latency_table, rates, shared_and_own, step_picture
 from visuals.charts.slots import QUEUE, slot_steps, slot_timeline, span_rows
 
@@ -61,15 +61,17 @@ def test_idle_time_is_a_gap_in_every_lane() -> None:
 
 @pytest.mark.parametrize("chunk", [None, 2])
 @pytest.mark.parametrize("plan", [STATIC, CONTINUOUS, BatchPlan(slots=2)], ids=str)
-def test_every_step_fills_its_lap_in_each_taken_lane(plan: BatchPlan, chunk: int | None) -> None:
+def test_every_step_fills_its_step_time_in_each_taken_lane(
+    plan: BatchPlan, chunk: int | None
+) -> None:
     trace = batch_trace(plan, chunk_tokens=chunk)
 
     steps = list(slot_steps(trace))
 
-    assert [step.ended_s for step in steps] == [LAP_S * (at + 1) for at in range(len(steps))]
+    assert [step.ended_s for step in steps] == [STEP_TIME_S * (at + 1) for at in range(len(steps))]
     for step in steps:
-        assert sum(seat.fed for seat in step.seated) == step.event.query_tokens
-        assert all(seat.stored <= step.columns for seat in step.seated)
+        assert sum(assignment.fed for assignment in step.assigned) == step.event.query_tokens
+        assert all(assignment.stored <= step.columns for assignment in step.assigned)
 
 
 def test_the_picture_of_a_step_shows_padding_before_and_behind_a_row() -> None:

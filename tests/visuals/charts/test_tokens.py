@@ -51,8 +51,8 @@ def test_a_very_long_token_is_cut_and_says_so() -> None:
 def test_text_joined_byte_by_byte_is_the_text_and_never_a_broken_character(text: str) -> None:
     raw = text.encode()
     joined = ""
-    for place in range(len(raw)):
-        added, _ = text_added(raw[:place], raw[place : place + 1])
+    for index in range(len(raw)):
+        added, _ = text_added(raw[:index], raw[index : index + 1])
         assert "\ufffd" not in added
         joined += added
 
@@ -61,10 +61,10 @@ def test_text_joined_byte_by_byte_is_the_text_and_never_a_broken_character(text:
 
 def test_bytes_that_are_no_utf8_read_as_they_do_in_one_piece() -> None:
     raw = b"a\x80\xe2\x82b\xf0\x9f\xff\xc3"
-    for place in range(len(raw) + 1):
-        head, held = text_added(b"", raw[:place])
-        tail, rest = text_added(raw[:place], raw[place:])
-        assert held == held_back(raw[:place])
+    for index in range(len(raw) + 1):
+        head, held = text_added(b"", raw[:index])
+        tail, rest = text_added(raw[:index], raw[index:])
+        assert held == held_back(raw[:index])
         whole = head + tail + rest.decode(errors="replace")
         assert whole == raw.decode(errors="replace")
 

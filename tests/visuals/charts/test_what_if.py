@@ -11,10 +11,10 @@ import pytest
 from inference.counting.datasheets import device_ceilings, device_memory_bytes
 from inference.counting.public_shapes import public_shape
 from inference.counting.what_if import what_if
-from inference.records.rooflines import SweepPoint, TokenLap, TokenSweep, Workload
+from inference.records.rooflines import SweepPoint, TokenSweep, TokenTiming, Workload
 from tests.builders import TINY_DEVICE
 from tests.visuals.counted import COUNTED_SHAPE, ROOFS
-from visuals.charts.crossover import Turning, turning
+from visuals.charts.crossover import Crossover, crossover
 from visuals.charts.roofs import sweep_chart
 from visuals.charts.theme import Chart
 from visuals.charts.what_if import (
@@ -34,7 +34,7 @@ SWEEP = TokenSweep(
     device=TINY_DEVICE,
     measured_at=datetime(2026, 1, 2, tzinfo=UTC),
     points=tuple(
-        TokenLap(tokens=tokens, best_s=s, median_s=s * 1.1, worst_s=s * 1.5, repeats=3)
+        TokenTiming(tokens=tokens, best_s=s, median_s=s * 1.1, worst_s=s * 1.5, repeats=3)
         for tokens, s in ((1, 0.08), (8, 0.08), (64, 0.2), (512, 1.6))
     ),
 )
@@ -123,39 +123,39 @@ def test_the_lines_of_the_batch_chart_are_dashed_since_they_are_counted() -> Non
     assert layer["mark"]["strokeDash"] == [5, 3]
 
 
-def test_the_turn_is_counted_from_roofs_and_measured_from_laps() -> None:
-    known = Turning(shape=COUNTED_SHAPE, ceilings=ROOFS, sweep=SWEEP)
+def test_the_turn_is_counted_from_roofs_and_measured_from_step_times() -> None:
+    known = Crossover(shape=COUNTED_SHAPE, ceilings=ROOFS, sweep=SWEEP)
 
-    data = _data(turning(known))
+    data = _data(crossover(known))
 
     assert known.measured_tokens == pytest.approx(0.08 * 512 / 1.6)
-    assert {row["source"] for row in data["turning"]} == {"measured", "counted"}
-    labels = {row["source"]: row["label"] for row in data["turning_at"]}
+    assert {row["source"] for row in data["crossover"]} == {"measured", "counted"}
+    labels = {row["source"]: row["label"] for row in data["crossover_at"]}
     assert labels["measured"] == "turns at 26 (measured)"
     assert labels["counted"] == f"turns at {known.counted_tokens} (counted)"
-    assert [row["tokens"] for row in data["turning_laps"]] == [1, 8, 64, 512]
+    assert [row["tokens"] for row in data["crossover_times"]] == [1, 8, 64, 512]
 
 
 @pytest.mark.parametrize(
     ("known", "sources"),
     [
-        (Turning(shape=COUNTED_SHAPE), set()),
-        (Turning(shape=COUNTED_SHAPE, ceilings=ROOFS), {"counted"}),
-        (Turning(shape=COUNTED_SHAPE, sweep=SWEEP), {"measured"}),
+        (Crossover(shape=COUNTED_SHAPE), set()),
+        (Crossover(shape=COUNTED_SHAPE, ceilings=ROOFS), {"counted"}),
+        (Crossover(shape=COUNTED_SHAPE, sweep=SWEEP), {"measured"}),
     ],
-    ids=["nothing", "roofs only", "laps only"],
+    ids=["nothing", "roofs only", "step times only"],
 )
-def test_what_was_not_measured_is_not_drawn(known: Turning, sources: set[str]) -> None:
-    data = _data(turning(known))
+def test_what_was_not_measured_is_not_drawn(known: Crossover, sources: set[str]) -> None:
+    data = _data(crossover(known))
 
-    assert {row["source"] for row in data["turning"]} == sources
-    assert {row["source"] for row in data["turning_at"]} <= sources
+    assert {row["source"] for row in data["crossover"]} == sources
+    assert {row["source"] for row in data["crossover_at"]} <= sources
 
 
 def test_a_step_that_is_never_compute_bound_turns_nowhere() -> None:
     steep = replace(ROOFS, flops_per_s=1e15)
 
-    assert Turning(shape=COUNTED_SHAPE, ceilings=steep).counted_tokens is None
+    assert Crossover(shape=COUNTED_SHAPE, ceilings=steep).counted_tokens is None
 
 
 def test_each_size_of_a_sweep_is_drawn_and_the_best_of_all_is_the_roof() -> None:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from inference.records.attention import AttentionChoice, AttentionMap
 from visuals.live.attention_feed import (
     MAX_MESSAGE_BYTES,
+    Captured,
     Feed,
-    Looked,
     choice_from,
     choice_item,
     coarser,
@@ -50,10 +50,10 @@ def taken_apart(message: bytes) -> Message:
     return Message(len(message), header, arrays)
 
 
-def everything(feed: Feed, looked: Looked) -> list[Message]:
+def everything(feed: Feed, captured: Captured) -> list[Message]:
     """Return all messages until the viewer has everything."""
     messages: list[Message] = []
-    while (one := feed.next(looked)) is not None:
+    while (one := feed.next(captured)) is not None:
         messages.append(taken_apart(one))
     return messages
 
@@ -96,7 +96,7 @@ def decode(step: int, tokens: int, planes: int = 1) -> AttentionMap:
 def test_a_small_map_travels_weight_by_weight() -> None:
     seen = prefill(40)
 
-    state, blocks = everything(Feed(), Looked(choice=CHOICE, maps=(seen,)))
+    state, blocks = everything(Feed(), Captured(choice=CHOICE, maps=(seen,)))
 
     assert state.header["choice"] == {"layer": 1, "head": None, "all": False, "row": 0}
     assert state.header["reset"] is True
@@ -112,7 +112,7 @@ def test_no_message_of_8192_tokens_is_larger_than_allowed(planes: int) -> None:
     cells = min(256, int((983_040 // (2 * planes)) ** 0.5))
     maps = (prefill(8192, planes, cells), *(decode(1 + at, 8193 + at, planes) for at in range(40)))
 
-    messages = everything(Feed(), Looked(choice=CHOICE, maps=maps))
+    messages = everything(Feed(), Captured(choice=CHOICE, maps=maps))
 
     assert max(message.size for message in messages) <= MAX_MESSAGE_BYTES
     blocks = [block for message in messages[1:] for block in message.header["blocks"]]
@@ -142,7 +142,7 @@ def test_the_first_token_can_still_be_left_out_of_a_coarser_cell() -> None:
         rest_of_first_cell=np.zeros((1, 1), dtype=np.float32),
     )
 
-    _, blocks = everything(Feed(), Looked(choice=CHOICE, maps=(seen,)))
+    _, blocks = everything(Feed(), Captured(choice=CHOICE, maps=(seen,)))
 
     cells, rest = blocks.arrays
     assert cells[0, 0, 0] == pytest.approx(0.9, rel=1e-3)
@@ -151,18 +151,18 @@ def test_the_first_token_can_still_be_left_out_of_a_coarser_cell() -> None:
 
 def test_steps_are_sent_once_and_new_ones_follow() -> None:
     feed, first = Feed(), prefill(8)
-    everything(feed, Looked(choice=CHOICE, maps=(first,)))
+    everything(feed, Captured(choice=CHOICE, maps=(first,)))
 
-    [message] = everything(feed, Looked(choice=CHOICE, maps=(first, decode(1, 9))))
+    [message] = everything(feed, Captured(choice=CHOICE, maps=(first, decode(1, 9))))
 
     assert [block["step"] for block in message.header["blocks"]] == [1]
 
 
 def test_another_choice_begins_anew_and_sends_no_map_of_the_one_before() -> None:
     feed, seen = Feed(), prefill(8)
-    everything(feed, Looked(choice=CHOICE, maps=(seen,)))
+    everything(feed, Captured(choice=CHOICE, maps=(seen,)))
 
-    [state] = everything(feed, Looked(choice=AttentionChoice(layer=0), maps=(seen,)))
+    [state] = everything(feed, Captured(choice=AttentionChoice(layer=0), maps=(seen,)))
 
     assert state.header["reset"] is True
     assert state.header["choice"]["layer"] == 0
@@ -171,7 +171,7 @@ def test_another_choice_begins_anew_and_sends_no_map_of_the_one_before() -> None
 def test_the_reason_for_no_weights_and_a_refusal_reach_the_viewer() -> None:
     unseen = AttentionMap(choice=CHOICE, reason="layer 1 keeps a state of fixed size")
 
-    [state] = everything(Feed(), Looked(choice=CHOICE, maps=(unseen,), notice="There is none."))
+    [state] = everything(Feed(), Captured(choice=CHOICE, maps=(unseen,), notice="There is none."))
 
     assert state.header["reason"] == "layer 1 keeps a state of fixed size"
     assert state.header["notice"] == "There is none."
@@ -182,18 +182,18 @@ def test_weights_that_are_no_numbers_stay_so() -> None:
     assert seen.weights is not None
     seen.weights[0, 2, 1] = np.nan
 
-    _, blocks = everything(Feed(), Looked(choice=CHOICE, maps=(seen,)))
+    _, blocks = everything(Feed(), Captured(choice=CHOICE, maps=(seen,)))
 
     assert np.argwhere(np.isnan(blocks.arrays[0])).tolist() == [[0, 2, 1]]
 
 
 def test_the_row_asked_for_comes_in_full_precision_from_what_is_recorded() -> None:
     feed, seen = Feed(), decode(3, 700, planes=4)
-    looked = Looked(choice=CHOICE, maps=(seen,))
-    everything(feed, looked)
+    captured = Captured(choice=CHOICE, maps=(seen,))
+    everything(feed, captured)
 
     feed.ask(699, 2)
-    [message] = everything(feed, looked)
+    [message] = everything(feed, captured)
 
     assert (message.header["query"], message.header["head"]) == (699, 2)
     assert seen.weights is not None
@@ -202,7 +202,7 @@ def test_the_row_asked_for_comes_in_full_precision_from_what_is_recorded() -> No
 
 def test_a_row_of_a_binned_prompt_waits_for_the_engine() -> None:
     feed, seen = Feed(), prefill(8192)
-    everything(feed, Looked(choice=CHOICE, maps=(seen,)))
+    everything(feed, Captured(choice=CHOICE, maps=(seen,)))
     exact = AttentionMap(
         choice=CHOICE,
         query_start=5000,
@@ -212,8 +212,8 @@ def test_a_row_of_a_binned_prompt_waits_for_the_engine() -> None:
     )
 
     feed.ask(5000, None)
-    before = everything(feed, Looked(choice=CHOICE, maps=(seen,)))
-    [message] = everything(feed, Looked(choice=CHOICE, maps=(seen,), exact_row=exact))
+    before = everything(feed, Captured(choice=CHOICE, maps=(seen,)))
+    [message] = everything(feed, Captured(choice=CHOICE, maps=(seen,), exact_row=exact))
 
     assert before == []
     assert message.size <= MAX_MESSAGE_BYTES

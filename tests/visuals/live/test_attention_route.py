@@ -9,26 +9,26 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from inference.process.messages import LookAt
+from inference.process.messages import CaptureAttention
 from inference.records.attention import AttentionChoice
 from tests.visuals.live.test_attention_feed import taken_apart
-from tests.visuals.live.test_attention_requests import FIRST, LookedHub
+from tests.visuals.live.test_attention_requests import FIRST, CapturedHub
 from visuals.live.attention_route import attention_routes
 
 
 @pytest.fixture
-def under_test() -> LookedHub:
-    return LookedHub()
+def under_test() -> CapturedHub:
+    return CapturedHub()
 
 
 @pytest.fixture
-def client(under_test: LookedHub) -> Iterator[TestClient]:
+def client(under_test: CapturedHub) -> Iterator[TestClient]:
     with TestClient(Starlette(routes=attention_routes(under_test.hub))) as test_client:
         yield test_client
 
 
-def test_maps_come_one_message_at_a_time(under_test: LookedHub, client: TestClient) -> None:
-    run = under_test.begin_looked()
+def test_maps_come_one_message_at_a_time(under_test: CapturedHub, client: TestClient) -> None:
+    run = under_test.begin_captured()
     under_test.attended(run, FIRST)
 
     with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
@@ -45,30 +45,30 @@ def test_maps_come_one_message_at_a_time(under_test: LookedHub, client: TestClie
 
 
 def test_another_layer_and_an_exact_query_reach_the_engine(
-    under_test: LookedHub, client: TestClient
+    under_test: CapturedHub, client: TestClient
 ) -> None:
-    run = under_test.begin_looked()
+    run = under_test.begin_captured()
     other = AttentionChoice(layer=0, head=1)
 
     with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
         socket.receive_bytes()
-        socket.send_text('{"look": {"layer": 0, "head": 1, "all": false}}')
+        socket.send_text('{"capture": {"layer": 0, "head": 1, "all": false}}')
         socket.send_text('{"query": 3, "head": 1}')
         socket.send_text("a")
         state = taken_apart(socket.receive_bytes())
 
     assert state.header["choice"] == {"layer": 0, "head": 1, "all": False, "row": 0}
-    assert under_test.looks() == [
-        LookAt(run_id=run.run_id, choice=other),
-        LookAt(run_id=run.run_id, choice=other, query=3),
+    assert under_test.captures() == [
+        CaptureAttention(run_id=run.run_id, choice=other),
+        CaptureAttention(run_id=run.run_id, choice=other, query=3),
     ]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"look": 3}', '{"query": -1}', "x" * 100_000])
+@pytest.mark.parametrize("text", ["{", "[]", '{"capture": 3}', '{"query": -1}', "x" * 100_000])
 def test_what_cannot_be_understood_asks_for_nothing(
-    under_test: LookedHub, client: TestClient, text: str
+    under_test: CapturedHub, client: TestClient, text: str
 ) -> None:
-    run = under_test.begin_looked()
+    run = under_test.begin_captured()
 
     with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
         socket.receive_bytes()
@@ -78,11 +78,11 @@ def test_what_cannot_be_understood_asks_for_nothing(
         message = taken_apart(socket.receive_bytes())
 
     assert message.header["kind"] == "blocks"
-    assert under_test.looks() == []
+    assert under_test.captures() == []
 
 
-def test_a_wrong_token_is_refused(under_test: LookedHub, client: TestClient) -> None:
-    run = under_test.begin_looked()
+def test_a_wrong_token_is_refused(under_test: CapturedHub, client: TestClient) -> None:
+    run = under_test.begin_captured()
 
     with (
         pytest.raises(WebSocketDisconnect),

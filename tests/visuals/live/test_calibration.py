@@ -23,7 +23,7 @@ from inference.records.status import LoadStage, RunState
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready, order
 from tests.visuals.live.test_hub import HubUnderTest
 from visuals.live.calibration import NOT_KEPT
-from visuals.live.hub import LOOKED_AT_SPLIT
+from visuals.live.hub import WATCHED_SPLIT
 
 POINT = SweepPoint(label="a sweep", size=1, best=2e9, median=1.8e9, worst=1e9, repeats=7)
 MEASURED = MeasuredCeilings(
@@ -156,4 +156,4 @@ def test_parts_are_timed_while_somebody_looks_at_them(hub: HubUnderTest) -> None
     hub.hub.split_steps(run, is_wanted=False)
 
     asked = [command for command in hub.engine.commands if isinstance(command, SplitSteps)]
-    assert [command.every for command in asked] == [LOOKED_AT_SPLIT, None]
+    assert [command.every for command in asked] == [WATCHED_SPLIT, None]

@@ -50,7 +50,7 @@ def _rows(frames: list[dict[str, Any]], name: str) -> list[list[Any]]:
 def long_run() -> RunTrace:
     """A prompt of 8,192 tokens and 5,000 steps."""
     words = [f" word{number}".encode() for number in range(3000)]
-    return trace_of([words[place % 3000] for place in range(8192)], (words * 2)[:5000])
+    return trace_of([words[index % 3000] for index in range(8192)], (words * 2)[:5000])
 
 
 def test_no_frame_of_a_long_run_is_larger_than_allowed(long_run: RunTrace) -> None:
@@ -87,7 +87,7 @@ def test_all_frames_together_are_the_whole_run(long_run: RunTrace) -> None:
     assert [item[2] for item in outputs] == [e.rows[0].token_id for e in long_run.events]
     steps = [step for shown in frames for step in shown.get("mask", [])]
     assert [step[2] for step in steps] == [e.context_tokens for e in long_run.events]
-    assert [row[0] for row in _rows(frames, "decode_laps")] == list(range(1, 5000))
+    assert [row[0] for row in _rows(frames, "decode_step_times")] == list(range(1, 5000))
     assert [row[0] for row in _rows(frames, "cache_growth")] == list(range(5000))
 
 

@@ -14,7 +14,7 @@ from tests.visuals.live.test_hub import HubUnderTest
 from tests.visuals.traces import trace_of
 from visuals.live.live_run import LiveRun
 
-TRACE = trace_of([b"a"], [b"b", b"c", b"d", b"e"], lap_s=0.5)  # a step each half second
+TRACE = trace_of([b"a"], [b"b", b"c", b"d", b"e"], step_time_s=0.5)  # a step each half second
 
 
 class Stage:

@@ -15,14 +15,14 @@ from visuals.charts.axes import MAX_ROWS
 from visuals.charts.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
 from visuals.charts.kv_cache import caption as cache_caption
 from visuals.charts.latency import caption as latency_caption
-from visuals.charts.latency import decode_laps, prefill_laps
+from visuals.charts.latency import decode_step_times, prefill_step_times
 from visuals.charts.theme import DECODE, KV, PREFILL, Chart
 from visuals.charts.utilization import missing, newest_readings, power, utilization
 
 ChartFunction = Callable[[RunTrace | None], Chart]
 CHARTS: list[ChartFunction] = [
-    prefill_laps,
-    decode_laps,
+    prefill_step_times,
+    decode_step_times,
     cache_growth,
     cache_layers,
     tokens_per_layer,
@@ -71,7 +71,7 @@ def test_every_encoding_states_its_type(chart: ChartFunction) -> None:
 
 
 def test_each_phase_has_its_own_chart_in_its_own_colour_and_unit() -> None:
-    for chart, colour, steps in [(prefill_laps, PREFILL, 1), (decode_laps, DECODE, 3)]:
+    for chart, colour, steps in [(prefill_step_times, PREFILL, 1), (decode_step_times, DECODE, 3)]:
         spec, datasets = _spec(chart(LONG))
         bars = spec["layer"][0]
 
@@ -81,9 +81,9 @@ def test_each_phase_has_its_own_chart_in_its_own_colour_and_unit() -> None:
 
 
 def test_a_cold_step_is_named_and_a_warm_one_is_not() -> None:
-    _, datasets = _spec(decode_laps(LONG))
+    _, datasets = _spec(decode_step_times(LONG))
 
-    assert [(row["kind"], row["note"]) for row in datasets["decode_laps"]] == [
+    assert [(row["kind"], row["note"]) for row in datasets["decode_step_times"]] == [
         ("cold", "cold"),
         ("warm", None),
         ("warm", None),
@@ -92,7 +92,7 @@ def test_a_cold_step_is_named_and_a_warm_one_is_not() -> None:
 
 def test_the_names_of_steps_stand_above_the_plot_once_for_each_run_of_them() -> None:
     """Beside its bar a name lay on the bars next to it."""
-    spec, _ = _spec(decode_laps(LONG))
+    spec, _ = _spec(decode_step_times(LONG))
     [notes] = [layer for layer in spec["layer"] if layer["mark"].get("type") == "text"]
 
     assert notes["encoding"]["y"] == {"value": 0}
@@ -103,21 +103,21 @@ def test_the_names_of_steps_stand_above_the_plot_once_for_each_run_of_them() -> 
 
 def test_an_observed_step_is_named() -> None:
     events = (*LONG.events[:3], replace(LONG.events[3], observed=True))
-    _, datasets = _spec(decode_laps(replace(LONG, events=events)))
+    _, datasets = _spec(decode_step_times(replace(LONG, events=events)))
 
-    assert datasets["decode_laps"][-1]["note"] == "observed"
+    assert datasets["decode_step_times"][-1]["note"] == "observed"
 
 
-def test_the_axis_of_laps_ends_in_a_row_so_that_the_spec_need_not_change() -> None:
-    _, datasets = _spec(decode_laps(LONG))
+def test_the_axis_of_step_times_ends_in_a_row_so_that_the_spec_need_not_change() -> None:
+    _, datasets = _spec(decode_step_times(LONG))
 
-    assert datasets["decode_laps_extent"] == [{"x": 16.5, "y": pytest.approx(80.0)}]
+    assert datasets["decode_step_times_extent"] == [{"x": 16.5, "y": pytest.approx(80.0)}]
 
 
 def test_a_long_run_is_thinned_to_what_a_chart_shows() -> None:
     long = trace_of([b"a"], [b"b", b"c"] * 1500)
 
-    for chart in (decode_laps, cache_growth, cache_layers, utilization):
+    for chart in (decode_step_times, cache_growth, cache_layers, utilization):
         _, datasets = _spec(chart(long))
         assert 300 < len(datasets[chart.__name__]) <= 810
 
