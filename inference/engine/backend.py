@@ -33,6 +33,7 @@ from inference.records.errors import (
     InputError,
     OutOfMemoryError,
     UnsupportedModelError,
+    first_line,
 )
 from inference.records.options import CacheKind, DecodeMode
 from inference.records.steps import CacheState
@@ -221,7 +222,7 @@ class TorchBackend:
         except MODEL_ERRORS as error:
             if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
                 raise OutOfMemoryError(_memory_sentence(fed)) from error
-            msg = f"{type(self._model).__name__} failed on this step ({_first_line(error)}); try "
+            msg = f"{type(self._model).__name__} failed on this step ({first_line(error)}); try "
             msg += "another dtype or kind of cache, or choose another model"
             raise BackendError(msg) from error
         self._rows, self._fed_columns = fed.shape
@@ -251,7 +252,7 @@ class TorchBackend:
         try:
             return self._probe.take(self._spans(), is_prompt=is_prompt)
         except RuntimeError as error:  # torch's, out of memory included: a picture is not the run
-            reason = f"the weights could not be formed: {_first_line(error)}"
+            reason = f"the weights could not be formed: {first_line(error)}"
             return AttentionMap(choice=choice, step_index=self._passes - 1, reason=reason)
 
     @torch.inference_mode()
@@ -355,10 +356,6 @@ class TorchBackend:
                     "this model does not use the cache it is given"
                 )
                 raise BackendError(msg)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def _memory_sentence(fed: torch.Tensor) -> str:

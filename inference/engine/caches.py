@@ -21,7 +21,7 @@ from transformers.cache_utils import StaticLayer
 
 from inference.kernels.cache_room import room_of
 from inference.models.family_limits import static_obstacle
-from inference.records.errors import InputError
+from inference.records.errors import InputError, first_line
 from inference.records.options import CacheKind, CacheOption
 from inference.records.steps import CacheState
 
@@ -63,7 +63,7 @@ def cache_obstacle(model: PreTrainedModel, kind: CacheKind) -> str:
     except (ValueError, KeyError, TypeError, ImportError) as error:
         if "full attention" in str(error):
             return "the library quantises only where every layer attends to the whole context"
-        return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        return first_line(error)
     return ""
 
 

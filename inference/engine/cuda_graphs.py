@@ -19,6 +19,7 @@ from transformers import Cache, PreTrainedModel
 
 from inference.engine.caches import build_cache, cache_obstacle, is_counted_on_device, set_columns
 from inference.engine.step_capture import Recorder, Work, mode_obstacle, recorder_for
+from inference.records.errors import first_line
 from inference.records.options import CacheKind, DecodeMode
 
 # Source: our choice. Attention reads all the room, so it is rounded up by little; runs of about the
@@ -176,8 +177,3 @@ class StepStore:
         if not reason and len({weight.device for weight in self._model.parameters()}) > 1:
             reason = "the model is spread over several devices"
         return reason
-
-
-def first_line(error: BaseException) -> str:
-    """Return an error's first line, or its kind if it says nothing."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -19,7 +19,12 @@ from huggingface_hub.errors import (
 )
 from tqdm.asyncio import tqdm_asyncio
 
-from inference.records.errors import FetchError, ModelNotFoundError, UnsupportedModelError
+from inference.records.errors import (
+    FetchError,
+    ModelNotFoundError,
+    UnsupportedModelError,
+    first_line,
+)
 from inference.records.status import LoadStage
 
 SAFETENSORS_INDEX = ("model.safetensors", "model.safetensors.index.json")
@@ -70,8 +75,8 @@ def fetch_from_hub(hub_id: str, revision: str, on_stage: OnStage) -> Path:
         msg += "network, give a local folder, or use the default model"
         raise FetchError(msg) from error
     except (HfHubHTTPError, httpx2.HTTPError, OSError) as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        msg = f"cannot fetch {hub_id}: {reason[0]}; check the network and the disk, then try again"
+        msg = f"cannot fetch {hub_id}: {first_line(error)}; check the network and the disk, then "
+        msg += "try again"
         raise FetchError(msg) from error
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("pytorch_model*.bin")):
         msg = f"{hub_id} has no weights in safetensors or PyTorch form; for a GGUF repository, "

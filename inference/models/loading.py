@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-import re
 import struct
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, redirect_stderr
@@ -30,7 +29,12 @@ from inference.models.model_files import ModelFiles, locate
 from inference.models.placement import Layout, free_gpu_bytes, placement, placing, spread_note
 from inference.models.shapes import model_shape
 from inference.models.tokenizer_files import read_tokenizer
-from inference.records.errors import FetchError, OutOfMemoryError, UnsupportedModelError
+from inference.records.errors import (
+    FetchError,
+    OutOfMemoryError,
+    UnsupportedModelError,
+    first_line,
+)
 from inference.records.model import Device, ModelShape, TokenizerFiles
 from inference.records.options import AttentionKind
 from inference.records.status import LoadStage
@@ -299,10 +303,3 @@ def _damaged(files: ModelFiles, reason: str) -> str:
         f"the weights of {files.model_id} are damaged or incomplete ({reason}); delete "
         f"{files.weights_path} and fetch the model again"
     )
-
-
-def first_line(error: BaseException) -> str:
-    """Return an error's first line without trailing punctuation, or its kind if it says nothing."""
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    lines = [line for line in re.split(r"[\r\n]+", text.strip()) if line]
-    return lines[0].rstrip(" .;:") if lines else type(error).__name__

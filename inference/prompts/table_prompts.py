@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from inference.prompts.decoding import check_bytes, decoded
 from inference.prompts.json_prompts import KEYS, prompt_of
-from inference.records.errors import InputError
+from inference.records.errors import InputError, first_line
 from inference.records.prompts import Find, LeftOut, Upload, UploadedPrompt, UploadSettings
 
 DELIMITERS = ",;\t|"
@@ -20,6 +20,7 @@ MAX_FIELD = 50 * 2**20
 MAX_ROWS = 100_000
 SAMPLE = 64 * 1024
 SHOWN_COLUMNS = 12
+LONGEST_REASON = 160
 
 
 def csv_columns(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
@@ -89,7 +90,9 @@ def parquet_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
                     "" if value is None else value, (file.name, f"row {number}"), settings
                 )
     except (pa.ArrowException, OSError) as error:
-        msg = f"it is damaged after row {number}: {_first_line(error)}; make it again"
+        msg = (
+            f"it is damaged after row {number}: {first_line(error)[:LONGEST_REASON]}; make it again"
+        )
         raise InputError(msg) from error
 
 
@@ -153,7 +156,9 @@ def _parquet(file: Upload) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(pa.BufferReader(file.content))
     except (pa.ArrowException, OSError) as error:
-        msg = f"it is no Parquet file or damaged: {_first_line(error)}; make it again"
+        msg = (
+            f"it is no Parquet file or damaged: {first_line(error)[:LONGEST_REASON]}; make it again"
+        )
         raise InputError(msg) from error
 
 
@@ -173,7 +178,3 @@ def _check_type(column: str, kind: Any) -> None:  # noqa: ANN401  pyarrow is not
     if not (is_text or is_chat):
         msg = f"its column {column} holds {kind}, no text; choose another column"
         raise InputError(msg)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:160].rstrip(" .")

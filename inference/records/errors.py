@@ -12,8 +12,10 @@
     ├── OutOfMemoryError      the device has too little memory             (exit code 2)
     └── BackendError          the model did not do what it promised        (exit code 2)
 
-No torch.
+``first_line`` is for errors of other people's code, quoted inside such a sentence. No torch.
 """
+
+import re
 
 
 class TokenByTokenError(Exception):
@@ -50,3 +52,13 @@ class OutOfMemoryError(TokenByTokenError):
 
 class BackendError(TokenByTokenError):
     """The model did not do what it promised."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error's first line without its final punctuation; its kind if it says nothing.
+
+    A ``KeyError`` shows its argument in quotes; here that argument stands by itself.
+    """
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    lines = [line for line in re.split(r"[\r\n]+", text.strip()) if line]
+    return lines[0].rstrip(" .;:") if lines else type(error).__name__

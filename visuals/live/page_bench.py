@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from inference.records.errors import first_line
 from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.records.steps import Phase
@@ -79,7 +80,7 @@ def main() -> int:
     try:
         report = measure(args.rounds)
     except (ImportError, OSError, RuntimeError, subprocess.TimeoutExpired) as error:
-        sys.stderr.write(f"{str(error).splitlines()[0]}\n")
+        sys.stderr.write(f"{first_line(error)}\n")
         return 2
     sys.stdout.write(f"{json.dumps(report)}\n")
     return 0
