@@ -6,26 +6,21 @@ A roof is measured once and reused until something it depends on changes or a fr
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from pathlib import Path
 
 import torch
-from platformdirs import user_cache_path
 from pydantic import TypeAdapter, ValidationError
 
 from inference.calibration.ceilings import OnProgress, ShouldStop, machine_name, measure_ceilings
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
-
-CACHE_VARIABLE = "TOKEN_BY_TOKEN_CACHE"
+from inference.storage.atomic_write import replace_file
+from inference.storage.folders import cache_folder
 
 
 def ceilings_folder() -> Path:
     """Return where roofs are kept; ``TOKEN_BY_TOKEN_CACHE`` moves it."""
-    override = os.environ.get(CACHE_VARIABLE)
-    root = Path(override).expanduser() if override else user_cache_path("token-by-token")
-    return root / "ceilings"
+    return cache_folder("ceilings")
 
 
 def saved_ceilings(
@@ -49,10 +44,7 @@ def save_ceilings(
     path = _path(device, dtype, folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ceilings-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(TypeAdapter(MeasuredCeilings).dump_json(measured, indent=1))
-        Path(name).replace(path)
+        replace_file(path, TypeAdapter(MeasuredCeilings).dump_json(measured, indent=1))
     except OSError:
         return False
     return True

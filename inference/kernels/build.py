@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import os
 import platform
 import shutil
 import subprocess
@@ -20,9 +19,11 @@ from pathlib import Path
 
 import torch
 
+from inference.records.errors import InputError
+from inference.storage.folders import cache_folder
+
 SOURCE = Path(__file__).with_name("kernels.c")
 PARTS = tuple(sorted(SOURCE.parent.glob("kernels*.[ch]")))
-CACHE_VARIABLE = "TOKEN_BY_TOKEN_CACHE"
 COMPILERS = ("gcc", "cc")  # clang's calls into a pool are not those of torch's
 COMPILE = ("-O3", "-march=native", "-fno-math-errno", "-ffp-contract=fast", "-fopenmp", "-fPIC")
 LONGEST_COMPILE_S = 120
@@ -189,15 +190,7 @@ def _processor() -> str:
 
 
 def _folder() -> Path:
-    override = os.environ.get(CACHE_VARIABLE)
-    if override:
-        return Path(override).expanduser() / "kernels"
-    # A machine with torch and little else has no such folder of ours.
     try:
-        from platformdirs import user_cache_path  # noqa: PLC0415  see above
-    except ImportError as error:
-        msg = f"there is no folder to keep them in: set {CACHE_VARIABLE}, or install platformdirs"
-        raise UnavailableError(msg) from error
-
-    root = user_cache_path("token-by-token")
-    return root / "kernels"
+        return cache_folder("kernels")
+    except InputError as error:
+        raise UnavailableError(str(error)) from error

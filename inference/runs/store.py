@@ -17,8 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from platformdirs import user_data_path
-
 from inference.records.errors import InputError, RunFileError
 from inference.records.run import RunTrace
 from inference.runs.journals import SUFFIX as JOURNAL_SUFFIX
@@ -26,8 +24,8 @@ from inference.runs.journals import Journal, no_room, recovered
 from inference.runs.run_file import read, write
 from inference.runs.store_entries import RunEntry, entry_from_json, entry_of, entry_to_json
 from inference.storage.atomic_write import replace_file
+from inference.storage.folders import data_folder
 
-DATA_VARIABLE = "TOKEN_BY_TOKEN_DATA"
 RUN_SUFFIX = ".json.gz"
 ENTRY_SUFFIX = ".entry.json"
 TRASH_S = 7 * 24 * 3600.0
@@ -41,12 +39,6 @@ class _Known:
 
     stamp: tuple[int, ...]
     entry: RunEntry
-
-
-def data_folder() -> Path:
-    """Return where this user's data is; ``TOKEN_BY_TOKEN_DATA`` moves it."""
-    override = os.environ.get(DATA_VARIABLE)
-    return Path(override).expanduser() if override else user_data_path("token-by-token")
 
 
 class RunStore:

@@ -1,4 +1,4 @@
-"""Where files of this program go, and how they are written. No torch.
+"""Where files of this program go (``folders``), and how they are written (``atomic_write``).
 
-Imports ``records.errors`` only.
+Imports ``records.errors`` only. No torch.
 """

@@ -38,6 +38,7 @@ from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.records.steps import Phase
 from inference.runs.store import RunStore
+from inference.storage.folders import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Playwright, WebSocket
@@ -153,7 +154,7 @@ def _app(data: Path) -> Generator[tuple[str, float]]:
         stderr=subprocess.DEVNULL,
         env={
             **os.environ,
-            "TOKEN_BY_TOKEN_DATA": str(data),
+            DATA_VARIABLE: str(data),
             "TOKEN_BY_TOKEN_GRACE_S": str(RUN_S),  # a run without a viewer goes on to its end
         },
     )

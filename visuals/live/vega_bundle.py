@@ -1,13 +1,11 @@
 """The JavaScript that draws Vega charts in the browser, from vl-convert's own copy: no network.
 
-Making it takes three seconds in which other threads stand still, so it is kept in the user's cache
-folder, one file for each version of vl-convert.
+Making it takes three seconds in which other threads stand still, so it is kept in the cache folder,
+one file for each version of vl-convert.
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -15,15 +13,15 @@ from importlib.metadata import version
 from pathlib import Path
 
 import vl_convert
-from platformdirs import user_cache_path
 
-APP_NAME = "token-by-token"
+from inference.storage.atomic_write import replace_file
+from inference.storage.folders import cache_folder
 
 
 @cache
 def bundle() -> bytes:
     """Return one module that sets ``window.vegaEmbed``; made once for each version."""
-    return cached_bundle(user_cache_path(APP_NAME) / "js", make_bundle)
+    return cached_bundle(cache_folder("js"), make_bundle)
 
 
 def cached_bundle(folder: Path, make: Callable[[], bytes]) -> bytes:
@@ -37,19 +35,11 @@ def cached_bundle(folder: Path, make: Callable[[], bytes]) -> bytes:
     except OSError:
         script = make()
     with suppress(OSError):
-        _write_whole(path, script)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, script)
     return script
 
 
 def make_bundle() -> bytes:
     """Return the module made by vl-convert."""
     return vl_convert.javascript_bundle().encode()  # pyright: ignore[reportCallIssue]  # has a default
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that no reader ever sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    Path(name).replace(path)

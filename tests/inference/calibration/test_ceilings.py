@@ -1,4 +1,4 @@
-"""Tests of inference/ceilings.py and inference/ceilings_store.py on scripted clocks."""
+"""Roofs measured on scripted clocks, and kept in files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from inference.calibration.ceilings import (
     read_sizes,
 )
 from inference.calibration.ceilings_store import (
-    CACHE_VARIABLE,
     ceilings_for,
     ceilings_json,
     save_ceilings,
@@ -28,6 +27,7 @@ from inference.engine.clock import StepClock
 from inference.records.costs import Source
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings
+from inference.storage.folders import CACHE_VARIABLE
 from tests.doubles import ScriptedClock
 
 CPU = torch.device("cpu")
@@ -148,6 +148,17 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     blocked.write_text("", encoding="utf-8")
 
     assert not save_ceilings(measured(), CPU, torch.float32, blocked / "folder")
+
+
+def test_roofs_that_cannot_be_kept_leave_no_part_of_a_file_behind(tmp_path: Path) -> None:
+    """The scratch file used to stay in the folder."""
+    save_ceilings(measured(), CPU, torch.float32, tmp_path)
+    [kept] = tmp_path.iterdir()
+    kept.unlink()
+    kept.mkdir()
+
+    assert not save_ceilings(measured(), CPU, torch.float32, tmp_path)
+    assert list(tmp_path.iterdir()) == [kept]
 
 
 def test_the_json_gives_both_roofs_with_their_spread_and_where_they_were_measured() -> None:

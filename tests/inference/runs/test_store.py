@@ -15,7 +15,7 @@ from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.runs.journals import CUT_OFF, read_journal, recovered
 from inference.runs.run_file import from_json, to_json
-from inference.runs.store import RunStore, data_folder
+from inference.runs.store import RunStore
 from inference.runs.store_entries import matching
 from tests.builders import run_info
 from tests.visuals.traces import trace_of
@@ -217,12 +217,7 @@ def test_two_stores_on_one_folder_see_each_others_runs(store: RunStore) -> None:
     assert other.entries() == store.entries()
 
 
-def test_the_folder_is_the_users_own_unless_it_is_moved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("TOKEN_BY_TOKEN_DATA", raising=False)
-    assert data_folder().name == "token-by-token"
-
+def test_runs_are_kept_where_the_data_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN_BY_TOKEN_DATA", str(tmp_path))
 
     assert RunStore().folder == tmp_path / "runs"
