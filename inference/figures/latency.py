@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.records.errors import InputError
-from inference.records.latency import Goodput, LatencySummary
+from inference.records.latency import LatencySummary
 from inference.records.run import Request, RunTrace
 from inference.records.steps import Phase, StepEvent
 
@@ -61,30 +61,6 @@ def batch_tokens_per_s(trace: RunTrace) -> float | None:
 def run_seconds(events: Iterable[StepEvent]) -> float:
     """Return the run's own time so far: its step times and the idle waits before them."""
     return fsum(event.duration_s + event.waited_s for event in events)
-
-
-def goodput(trace: RunTrace, *, ttft_s: float, tpot_s: float) -> Goodput:
-    """Return how many finished requests kept both limits, and how many of those a second.
-
-    A request of one token has no TPOT and needs to keep the first limit only.
-
-    Args:
-        trace: The run.
-        ttft_s: Longest TTFT that is good, the wait for a slot included.
-        tpot_s: Longest mean ITL that is good.
-
-    Source:
-        Goodput of vLLM's serving benchmark: requests that meet all their limits, per second.
-    """
-    done = {row.request_id for event in trace.events for row in event.rows if row.finish}
-    summaries = [one for one in latency_summaries(trace) if one.request_id in done]
-    good = tuple(
-        one.request_id
-        for one in summaries
-        if one.ttft_s is not None and one.ttft_s <= ttft_s and (one.tpot_s or 0.0) <= tpot_s
-    )
-    seconds = run_seconds(trace.events)
-    return Goodput(good=good, finished=len(summaries), requests_per_s=_ratio(len(good), seconds))
 
 
 def percentile(values: Collection[float], share: float) -> float | None:

@@ -42,10 +42,14 @@ class Goodput:
 
     Attributes:
         good: Their ids.
+        undecided: Ids of finished requests that kept the first limit and have no TPOT to hold
+            against the second, because every ITL has an observed step in it; neither good nor bad.
         finished: Requests that have their last token.
-        requests_per_s: Good ones per second of the run's own time; None before the first step.
+        requests_per_s: Good ones per second of the run's own time, at least that many where some
+            are undecided; None before the first step, and where all finished ones are undecided.
     """
 
     good: tuple[str, ...]
+    undecided: tuple[str, ...]
     finished: int
     requests_per_s: float | None

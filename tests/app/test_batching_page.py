@@ -26,6 +26,7 @@ from inference.records.batches import BatchSweep, BatchTiming, LeftOut
 from inference.records.options import BatchPlan, Padding, Policy
 from inference.records.run import RunTrace
 from inference.records.status import LoadStage, RunState
+from inference.records.steps import Phase
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready
 from tests.visuals.batches import batch_trace
@@ -195,6 +196,23 @@ def test_each_request_of_a_batched_run_has_its_latency_and_the_run_its_goodput(
     page.number_input(key="br-tpot").set_value(5000.0).run()
     [metric] = page.metric
     assert metric.delta == "1 of 3 finished requests"
+    assert "neither as good nor as bad" not in texts(page)
+
+
+def test_requests_whose_every_decode_step_was_observed_are_said_to_be_undecided(
+    live: AppTest, hub: HubUnderTest
+) -> None:
+    live.selectbox(key="batch_source").set_value(SAME).run()
+    trace = batch_trace(BatchPlan(policy=Policy.CONTINUOUS, slots=2))
+    observed = tuple(replace(one, observed=one.phase is Phase.DECODE) for one in trace.events)
+    finished_run(hub, live, replace(trace, events=observed))
+
+    page = open_page("batching_script.py", hub)
+
+    page.number_input(key="br-ttft").set_value(600.0).run()
+    [metric] = page.metric
+    assert (metric.value, metric.delta) == ("\u2013", "0 of 3 finished requests, 3 undecided")
+    assert "3 requests counted neither as good nor as bad" in texts(page)
 
 
 def test_without_a_batched_run_the_page_says_how_to_make_one(page: AppTest) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.figures.latency import goodput, latency_summaries, run_seconds
+from inference.figures.goodput import goodput
+from inference.figures.latency import latency_summaries, run_seconds
 from inference.records.run import RunTrace
 from visuals.charts.batch_bytes import LATENCY_COLUMNS, latency_table
 from visuals.charts.slots import EXPLANATION, slot_timeline
@@ -66,15 +67,22 @@ def _goodput(trace: RunTrace) -> None:
     ttft_s = st.number_input("TTFT at most, s", 0.01, 600.0, 2.0, key="br-ttft")
     tpot_ms = st.number_input("TPOT at most, ms", 1.0, 60000.0, 200.0, key="br-tpot")
     found = goodput(trace, ttft_s=float(ttft_s), tpot_s=float(tpot_ms) / 1e3)
+    undecided = len(found.undecided)
     st.metric(
         "Goodput",
         scaled(found.requests_per_s, "requests/s"),
-        delta=f"{len(found.good)} of {counted(found.finished, 'finished request')}",
+        delta=f"{len(found.good)} of {counted(found.finished, 'finished request')}"
+        + (f", {undecided} undecided" if undecided else ""),
         delta_color="off",
         delta_arrow="off",
         help="TTFT holds the wait for a slot; TPOT is the mean ITL. Per second of the run's own "
         "time: step times and idle waits.",
     )
+    if undecided:
+        st.caption(
+            f"{counted(undecided, 'request')} counted neither as good nor as bad: attention was "
+            "captured or parts were timed between every two tokens, so no TPOT was measured."
+        )
     st.caption(f"The run took {amount(run_seconds(trace.events), 's')} of its own time.")
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from inference.figures.latency import goodput, latency_summary, run_seconds
+from inference.figures.goodput import goodput
+from inference.figures.latency import latency_summary, run_seconds
 from inference.records.run import RunTrace
 from inference.records.steps import Finish, StepEvent
 from tests.inference.figures.test_latency import decode, prefill, trace_of
@@ -84,3 +85,41 @@ def test_goodput_counts_finished_requests_that_keep_both_limits() -> None:
 
 def test_goodput_of_a_run_without_a_step_is_unknown() -> None:
     assert goodput(trace_of(), ttft_s=1.0, tpot_s=1.0).requests_per_s is None
+
+
+def test_a_request_without_a_tpot_for_observed_steps_is_undecided_and_not_good() -> None:
+    """Three intervals of 10 s once kept a limit of 1 ms: an unknown TPOT was taken for 0."""
+    slow = [decode(10.0, "a", observed=True) for _ in range(2)]
+    trace = trace_of(prefill(1.0, "a"), *slow, ended(decode(10.0, "a", observed=True)))
+
+    found = goodput(trace, ttft_s=2.0, tpot_s=0.001)
+
+    assert (found.good, found.undecided, found.finished) == ((), ("a",), 1)
+    assert found.requests_per_s is None
+
+
+def test_a_late_first_token_decides_whatever_the_tpot() -> None:
+    trace = trace_of(prefill(3.0, "a"), ended(decode(10.0, "a", observed=True)))
+
+    found = goodput(trace, ttft_s=2.0, tpot_s=0.001)
+
+    assert (found.good, found.undecided) == ((), ())
+    assert found.requests_per_s == 0.0
+
+
+def test_a_request_of_one_token_needs_to_keep_the_first_limit_only() -> None:
+    found = goodput(trace_of(ended(prefill(2.0, "a"))), ttft_s=2.0, tpot_s=0.001)
+
+    assert (found.good, found.undecided) == (("a",), ())
+
+
+def test_the_rate_beside_undecided_requests_is_that_of_the_good_ones() -> None:
+    trace = trace_of(
+        prefill(1.0, "a", "b"), ended(decode(1.0, "a")), ended(decode(2.0, "b", observed=True)),
+        requests="ab",
+    )  # fmt: skip
+
+    found = goodput(trace, ttft_s=2.0, tpot_s=1.0)
+
+    assert (found.good, found.undecided) == (("a",), ("b",))
+    assert found.requests_per_s == 0.25
