@@ -1,19 +1,19 @@
-"""A run's trace to its latency and throughput figures.
+"""A run's steps to its latency and throughput figures.
 
 All figures are on the run's own time, step times and the idle waits between them, so neither
 drawing nor pausing nor pacing is in them. A request arrives at a moment of that time; its wait for
 a slot is what passes until its first step begins.
-Cheap enough to be called for a growing run several times a second. No torch, no clock.
+
+:class:`RunningLatency` takes the steps one by one; the figures of a whole run are those of all its
+steps taken. No torch, no clock.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-
-import numpy as np
-from numpy.typing import NDArray
 
 from inference.records.errors import InputError
 from inference.records.latency import LatencySummary
@@ -24,9 +24,10 @@ from inference.records.steps import Phase, StepEvent
 def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     """Return the latency figures of one request, of the tokens it has so far.
 
-    - TTFT: from its arrival to the end of the step time of the first token, the wait for a slot
-    included. - ITL: for each later token, the step times since the one before it in the same
-      sequence, whatever those step times did: another row's prefill in between counts.
+    - TTFT: from its arrival to the end of the step that selected its first token, the wait for a
+      slot included.
+    - ITL: for each later token, the step times since the one before it in the same sequence,
+      whatever those steps did: another row's prefill in between counts.
     - E2E: TTFT + all ITLs.
     - TPOT: the mean ITL, which is (E2E - TTFT)/(n - 1); None for fewer than two tokens.
 
@@ -43,19 +44,20 @@ def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     if not wanted:
         msg = f"the run has no request {request_id!r}"
         raise InputError(msg)
-    return _summaries(trace.events, wanted)[0]
+    return RunningLatency(wanted, trace.events).summary(request_id)
 
 
 def latency_summaries(trace: RunTrace) -> tuple[LatencySummary, ...]:
     """Return the figures of :func:`latency_summary` for every request, in the run's order."""
-    return _summaries(trace.events, trace.requests)
+    return RunningLatency(trace.requests, trace.events).summaries()
 
 
 def batch_tokens_per_s(trace: RunTrace) -> float | None:
     """Return tokens selected per second over all rows, in decode steps that were not observed."""
-    steps = [e for e in trace.events if e.phase is Phase.DECODE and not e.observed]
-    tokens = sum(row.token_id is not None for step in steps for row in step.rows)
-    return _ratio(tokens, fsum(step.duration_s for step in steps))
+    rate = _DecodeRate()
+    for event in trace.events:
+        rate.add(event)
+    return rate.tokens_per_s()
 
 
 def run_seconds(events: Iterable[StepEvent]) -> float:
@@ -71,118 +73,166 @@ def percentile(values: Collection[float], share: float) -> float | None:
     Source:
         Hyndman and Fan 1996, "Sample Quantiles in Statistical Packages", definition 7.
     """
-    if not values:
-        return None
-    return float(np.quantile(np.fromiter(values, dtype=np.float64), share, method="linear"))
+    return _percentile_of_sorted(sorted(values), share)
 
 
-def _summaries(
-    events: Sequence[StepEvent], requests: Sequence[Request]
-) -> tuple[LatencySummary, ...]:
-    """Return one summary per request, in one pass over the events."""
-    spans = _Spans(events)
-    steps = _row_steps(events, [request.request_id for request in requests])
-    return tuple(_summary(request, steps[request.request_id], spans) for request in requests)
+class RunningLatency:
+    """The latency figures and the rate of a run's requests, step by step.
 
-
-class _Spans:
-    """What a request's figures need of every event, one place an event.
-
-    Attributes:
-        began_s: When the step began, on the run's own time.
-        ended_s: When it ended.
-        is_prefill: It fed prompt tokens, of whichever row.
+    A step costs the same however many went before, for whoever asks ten times a second.
     """
 
-    def __init__(self, events: Sequence[StepEvent]) -> None:
-        self.step_times_s = np.fromiter((event.duration_s for event in events), dtype=np.float64)
-        self.is_observed = np.fromiter((event.observed for event in events), dtype=np.bool_)
-        self.is_cold = np.fromiter((event.cold for event in events), dtype=np.bool_)
-        prefills = (event.phase is Phase.PREFILL for event in events)
-        self.is_prefill = np.fromiter(prefills, dtype=np.bool_)
-        waited_s = np.fromiter((event.waited_s for event in events), dtype=np.float64)
-        self.ended_s: NDArray[np.float64] = np.cumsum(self.step_times_s + waited_s)
-        self.began_s = self.ended_s - self.step_times_s
+    def __init__(self, requests: Iterable[Request], events: Iterable[StepEvent] = ()) -> None:
+        self._steps = _Steps()
+        self._rate = _DecodeRate()
+        self._latencies = {request.request_id: _Latency(request) for request in requests}
+        for event in events:
+            self.add(event)
+
+    def add(self, event: StepEvent) -> None:
+        """Take the next step."""
+        self._steps.add(event)
+        self._rate.add(event)
+        for row in event.rows:
+            latency = self._latencies.get(row.request_id)
+            if latency is None:
+                continue
+            if latency.wait_s is None:
+                began_s = self._steps.now_s - event.duration_s
+                latency.wait_s = began_s - latency.request.arrival_s
+            if row.token_id is not None:
+                latency.add_token(self._steps)
+
+    def summary(self, request_id: str) -> LatencySummary:
+        """Return the figures of :func:`latency_summary` over the steps taken."""
+        return self._latencies[request_id].summary()
+
+    def summaries(self) -> tuple[LatencySummary, ...]:
+        """Return those of every request, in the run's order."""
+        return tuple(latency.summary() for latency in self._latencies.values())
+
+    def batch_tokens_per_s(self) -> float | None:
+        """Return the rate of :func:`batch_tokens_per_s` over the steps taken."""
+        return self._rate.tokens_per_s()
 
 
 @dataclass(slots=True)
-class _RowSteps:
-    """Where one request is found among the events.
+class _Steps:
+    """What the requests' figures need of the steps so far; one list item a step.
 
     Attributes:
-        first: The event that fed it first; None before that.
-        tokens: The events that selected its tokens.
+        now_s: The run's own time after the newest.
+        observed: How many were observed.
+        is_cold: One of them may hold first-call costs.
     """
 
-    first: int | None = None
-    tokens: list[int] = field(default_factory=list)
+    step_times_s: list[float] = field(default_factory=list)
+    is_observed: list[bool] = field(default_factory=list)
+    is_prefill: list[bool] = field(default_factory=list)
+    now_s: float = 0.0
+    observed: int = 0
+    is_cold: bool = False
+
+    def add(self, event: StepEvent) -> None:
+        """Take the next step."""
+        self.step_times_s.append(event.duration_s)
+        self.is_observed.append(event.observed)
+        self.is_prefill.append(event.phase is Phase.PREFILL)
+        self.now_s += event.duration_s + event.waited_s
+        self.observed += event.observed
+        self.is_cold |= event.cold
 
 
-def _row_steps(events: Iterable[StepEvent], request_ids: Iterable[str]) -> dict[str, _RowSteps]:
-    """Return where each request is found."""
-    steps = {request_id: _RowSteps() for request_id in request_ids}
-    for position, event in enumerate(events):
-        for row in event.rows:
-            found = steps.get(row.request_id)
-            if found is None:
-                continue
-            if found.first is None:
-                found.first = position
-            if row.token_id is not None:
-                found.tokens.append(position)
-    return steps
+@dataclass(slots=True)
+class _DecodeRate:
+    """Tokens and step times of the decode steps that were not observed."""
+
+    tokens: int = 0
+    step_times_s: list[float] = field(default_factory=list)
+
+    def add(self, event: StepEvent) -> None:
+        """Take the next step."""
+        if event.phase is Phase.DECODE and not event.observed:
+            self.tokens += sum(row.token_id is not None for row in event.rows)
+            self.step_times_s.append(event.duration_s)
+
+    def tokens_per_s(self) -> float | None:
+        """Return the rate; None where nothing was timed."""
+        return _ratio(self.tokens, fsum(self.step_times_s))
 
 
-def _summary(request: Request, found: _RowSteps, spans: _Spans) -> LatencySummary:
-    """Return one request's figures."""
-    wait_s = None if found.first is None else float(spans.began_s[found.first]) - request.arrival_s
-    steps = found.tokens
-    if not steps:
-        return _nothing_yet(request.request_id, wait_s)
-    end = steps[-1] + 1
-    starts = [0, *(step + 1 for step in steps[:-1])]  # of the span of step times behind each token
-    first_s = float(spans.ended_s[steps[0]]) - request.arrival_s
-    itl_s = np.add.reduceat(spans.step_times_s[:end], starts)[1:].tolist()
-    has_observed = np.logical_or.reduceat(spans.is_observed[:end], starts)[1:]
-    has_prefill = np.logical_or.reduceat(spans.is_prefill[:end], starts)[1:]
-    counted_s = [itl for itl, skip in zip(itl_s, has_observed, strict=True) if not skip]
-    e2e_s = fsum((first_s, *itl_s))
-    tpot_s = fsum(counted_s) / len(counted_s) if counted_s else None
-    return LatencySummary(
-        request_id=request.request_id,
-        output_tokens=len(steps),
-        ttft_s=first_s,
-        itl_s=tuple(itl_s),
-        itl_p50_s=percentile(counted_s, 0.50),
-        itl_p95_s=percentile(counted_s, 0.95),
-        tpot_s=tpot_s,
-        e2e_s=e2e_s,
-        sequence_tokens_per_s=_ratio(1, tpot_s),
-        e2e_tokens_per_s=_ratio(len(steps), e2e_s),
-        is_cold=bool(spans.is_cold[:end].any()),
-        excluded_steps=int(spans.is_observed[steps[0] + 1 : end].sum()),
-        wait_s=wait_s,
-        interrupted=tuple(np.flatnonzero(has_prefill).tolist()),
-    )
+@dataclass(slots=True)
+class _Latency:
+    """One request's figures so far.
+
+    Attributes:
+        newest: Index of the step that selected its newest token; None before there is one.
+        counted_s: The ITLs without an observed step, by size.
+        observed_before: Steps observed up to its first token.
+    """
+
+    request: Request
+    wait_s: float | None = None
+    ttft_s: float | None = None
+    newest: int | None = None
+    tokens: int = 0
+    itl_s: list[float] = field(default_factory=list)
+    counted_s: list[float] = field(default_factory=list)
+    interrupted: list[int] = field(default_factory=list)
+    observed_before: int = 0
+    observed: int = 0
+    is_cold: bool = False
+
+    def add_token(self, steps: _Steps) -> None:
+        """Count a token selected by the newest step."""
+        index = len(steps.step_times_s) - 1
+        if self.newest is None:
+            self.ttft_s = steps.now_s - self.request.arrival_s
+            self.observed_before = steps.observed
+        else:
+            self._add_interval(slice(self.newest + 1, index + 1), steps)
+        self.newest = index
+        self.tokens += 1
+        self.observed = steps.observed - self.observed_before
+        self.is_cold = steps.is_cold
+
+    def _add_interval(self, since_token: slice, steps: _Steps) -> None:
+        itl_s = sum(steps.step_times_s[since_token])
+        if any(steps.is_prefill[since_token]):
+            self.interrupted.append(len(self.itl_s))
+        self.itl_s.append(itl_s)
+        if not any(steps.is_observed[since_token]):
+            insort(self.counted_s, itl_s)
+
+    def summary(self) -> LatencySummary:
+        """Return the figures; None where too little was measured."""
+        tpot_s = fsum(self.counted_s) / len(self.counted_s) if self.counted_s else None
+        e2e_s = None if self.ttft_s is None else fsum((self.ttft_s, *self.itl_s))
+        return LatencySummary(
+            request_id=self.request.request_id,
+            output_tokens=self.tokens,
+            ttft_s=self.ttft_s,
+            itl_s=tuple(self.itl_s),
+            itl_p50_s=_percentile_of_sorted(self.counted_s, 0.50),
+            itl_p95_s=_percentile_of_sorted(self.counted_s, 0.95),
+            tpot_s=tpot_s,
+            e2e_s=e2e_s,
+            sequence_tokens_per_s=_ratio(1, tpot_s),
+            e2e_tokens_per_s=_ratio(self.tokens, e2e_s),
+            is_cold=self.is_cold,
+            excluded_steps=self.observed,
+            wait_s=self.wait_s,
+            interrupted=tuple(self.interrupted),
+        )
 
 
-def _nothing_yet(request_id: str, wait_s: float | None) -> LatencySummary:
-    """Return the figures of a request without a token: all unknown."""
-    return LatencySummary(
-        request_id=request_id,
-        output_tokens=0,
-        ttft_s=None,
-        itl_s=(),
-        itl_p50_s=None,
-        itl_p95_s=None,
-        tpot_s=None,
-        e2e_s=None,
-        sequence_tokens_per_s=None,
-        e2e_tokens_per_s=None,
-        is_cold=False,
-        excluded_steps=0,
-        wait_s=wait_s,
-    )
+def _percentile_of_sorted(ordered: Sequence[float], share: float) -> float | None:
+    if not ordered:
+        return None
+    position = share * (len(ordered) - 1)
+    low = int(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 def _ratio(count: float, duration_s: float | None) -> float | None:

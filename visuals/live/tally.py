@@ -6,7 +6,7 @@ longer with every step. No torch, no page.
 
 from __future__ import annotations
 
-from inference.figures.running_latency import RunningLatency
+from inference.figures.latency import RunningLatency
 from inference.records.run import RunTrace
 from inference.records.steps import StepEvent
 from visuals.charts.slots import SlotStep, Spans, Walk

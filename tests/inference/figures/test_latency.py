@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from inference.figures.latency import (
+    RunningLatency,
     batch_tokens_per_s,
     latency_summaries,
     latency_summary,
@@ -246,6 +247,62 @@ def test_step_times_of_zero_give_no_rate() -> None:
 
     assert summary.tpot_s == 0.0
     assert (summary.sequence_tokens_per_s, summary.e2e_tokens_per_s) == (None, None)
+
+
+@pytest.mark.golden
+def test_after_every_step_the_figures_are_those_of_the_steps_so_far() -> None:
+    trace = trace_of(
+        prefill(2.0, "a-", cold=True),
+        prefill(1.0, "a"),
+        decode(0.5, "a"),
+        decode(4.0, "a", observed=True),
+        prefill(1.0, "b"),
+        decode(0.25, "a", "b"),
+        requests="ab",
+    )
+    running = RunningLatency(trace.requests)
+    found: list[tuple[object, ...]] = []
+    rates: list[float | None] = []
+
+    for event in trace.events:
+        running.add(event)
+        summary = running.summary("a")
+        found.append(
+            (summary.ttft_s, summary.itl_s, summary.tpot_s, summary.e2e_s, summary.excluded_steps)
+        )
+        rates.append(running.batch_tokens_per_s())
+
+    assert found == [
+        (None, (), None, None, 0),
+        (3.0, (), None, 3.0, 0),
+        (3.0, (0.5,), 0.5, 3.5, 0),
+        (3.0, (0.5, 4.0), 0.5, 7.5, 1),
+        (3.0, (0.5, 4.0), 0.5, 7.5, 1),
+        (3.0, (0.5, 4.0, 1.25), 0.875, 8.75, 1),
+    ]
+    assert rates == [None, None, 2.0, 2.0, 2.0, 4.0]
+    assert running.summary("a").interrupted == (2,)
+    assert [one.is_cold for one in running.summaries()] == [True, True]
+
+
+def test_before_the_first_step_nothing_is_known() -> None:
+    running = RunningLatency(trace_of(requests="ab").requests)
+
+    assert [one.ttft_s for one in running.summaries()] == [None, None]
+    assert [one.wait_s for one in running.summaries()] == [None, None]
+    assert running.batch_tokens_per_s() is None
+
+
+@pytest.mark.golden
+def test_percentiles_of_unsorted_intervals_are_those_by_size() -> None:
+    step_times_s = (0.75, 0.25, 1.0, 0.5)
+    trace = trace_of(prefill(1.0, "a"), *(decode(step_time_s, "a") for step_time_s in step_times_s))
+
+    summary = latency_summary(trace, "a")
+
+    assert summary.itl_s == step_times_s
+    assert summary.itl_p50_s == 0.625
+    assert summary.itl_p95_s == pytest.approx(0.9625, abs=1e-12)
 
 
 def test_all_requests_at_once_give_what_each_gives_alone() -> None:
