@@ -12,13 +12,8 @@ from inference.commands import Subparsers
 from inference.counting.costs import step_cost
 from inference.counting.datasheets import device_ceilings, device_memory_bytes
 from inference.counting.public_configs import public_config, public_config_names
-from inference.counting.what_if import (
-    bound_of,
-    check_positive,
-    memory_needed_bytes,
-    step_seconds,
-    with_kv_bytes,
-)
+from inference.counting.roofline import bound_of, lower_bound_seconds
+from inference.counting.what_if import check_positive, memory_needed_bytes, with_kv_bytes
 from inference.records.costs import StepCost
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
@@ -65,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     fields = _cost_fields(cost)
     if ceilings is not None:
         fields |= {
-            "step_s": step_seconds(cost, ceilings),
+            "step_s": lower_bound_seconds(cost, ceilings),
             "bound": bound_of(cost, ceilings).value,
             "device": {
                 "name": args.device,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inference.counting.costs import kv_stored_bytes
-from inference.counting.what_if import bound_of, decode_cost, kv_overtakes_batch, step_seconds
+from inference.counting.roofline import bound_of, lower_bound_seconds
+from inference.counting.what_if import decode_cost, first_count, kv_overtakes_batch
 from inference.records.batches import BatchLimits, BatchPrediction
 from inference.records.costs import Ceilings
 from inference.records.model import ModelShape
@@ -35,7 +36,7 @@ def predict_batch(
         batch=batch,
         context_tokens=context_tokens,
         cost=cost,
-        step_s=step_seconds(cost, ceilings),
+        step_s=lower_bound_seconds(cost, ceilings),
         bound=bound_of(cost, ceilings),
     )
 
@@ -67,16 +68,7 @@ def linear_compute_batch(shape: ModelShape, ceilings: Ceilings) -> int | None:
     Attention and K/V are left out; the context makes no difference. None where no batch up to
     65,536 is.
     """
-    if not is_linear_compute(shape, ceilings, LARGEST_BATCH):
-        return None
-    low, high = 1, LARGEST_BATCH
-    while low < high:
-        middle = (low + high) // 2
-        if is_linear_compute(shape, ceilings, middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return first_count(lambda batch: is_linear_compute(shape, ceilings, batch), LARGEST_BATCH)
 
 
 def is_linear_compute(shape: ModelShape, ceilings: Ceilings, batch: int) -> bool:

@@ -145,12 +145,6 @@ def kv_stored_bytes(shape: ModelShape, context_tokens: int) -> int:
     )
 
 
-def matrix_product_intensity(rows: int, inner: int, columns: int, dtype_bytes: int) -> float:
-    """Return FLOP per byte of X[rows, inner] x W[inner, columns], each matrix moved once."""
-    flops = FLOPS_PER_MULTIPLY_ADD * rows * inner * columns
-    return flops / (dtype_bytes * (rows * inner + inner * columns + rows * columns))
-
-
 def _checked(rows: Rows) -> list[tuple[int, int]]:
     sizes = [
         row if isinstance(row, tuple) else (row.query_tokens, row.context_tokens) for row in rows

@@ -12,35 +12,33 @@ from inference.records.costs import Ceilings, StepCost
 from inference.records.errors import InputError
 from inference.records.rooflines import Bound, Part, RooflinePoint, roof_tag
 
-# Source: our choice. Below a quarter of the roof above it a step spends more than three quarters of
-# its step time neither moving nor computing at the device's rate: launches, host work or small
-# kernels.
+# Chosen: below a quarter of the roof above it, a step spends more than three quarters of its time
+# neither moving nor computing at the device's rate: launches, host work or small kernels.
 OVERHEAD_RATIO = 0.25
-# Source: our choice. Repeated step times of the same step differ by about this much on a shared
-# machine.
+# Chosen: on a shared machine, repeats of the same step differ by about this much.
 NOISE_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """FLOPs and bytes of a step or of a part of it."""
+class PartWork:
+    """FLOPs and bytes of a whole step, or of its linear operations or its attention."""
 
     part: Part
     flops: int
     bytes_moved: int
 
 
-def work_of(cost: StepCost, part: Part) -> Work:
+def work_of(cost: StepCost, part: Part) -> PartWork:
     """Return the work of the whole step, of its linear operations, or of its attention.
 
     Linear operations read the weights; attention reads the K/V and the step's new rows are stored.
     """
     if part is Part.LINEAR:
-        return Work(part=part, flops=cost.linear_flops, bytes_moved=cost.weight_bytes)
+        return PartWork(part=part, flops=cost.linear_flops, bytes_moved=cost.weight_bytes)
     if part is Part.ATTENTION:
         moved = cost.kv_read_bytes + cost.kv_write_bytes
-        return Work(part=part, flops=cost.attention_flops, bytes_moved=moved)
-    return Work(part=part, flops=cost.flops, bytes_moved=cost.bytes_moved)
+        return PartWork(part=part, flops=cost.attention_flops, bytes_moved=moved)
+    return PartWork(part=part, flops=cost.flops, bytes_moved=cost.bytes_moved)
 
 
 def attainable_flops_per_s(ceilings: Ceilings, flops_per_byte: float) -> float:
@@ -53,7 +51,7 @@ def attainable_flops_per_s(ceilings: Ceilings, flops_per_byte: float) -> float:
 
 
 def roofline_point(
-    work: Work, step_time_s: float, ceilings: Ceilings, datasheet: Ceilings | None = None
+    work: PartWork, step_time_s: float, ceilings: Ceilings, datasheet: Ceilings | None = None
 ) -> RooflinePoint | None:
     """Return the point of a step or part; None where it moved nothing or no time was measured.
 
@@ -78,16 +76,22 @@ def roofline_point(
         step_time_s=step_time_s,
         lower_bound_s=lower_bound_s,
         roof_ratio=ratio,
-        bound=_bound(work, ratio, ceilings),
+        bound=_measured_bound(work, ratio, ceilings),
         alarm=_alarm(work, ratio, ceilings),
         mfu_ratio=work.flops / (step_time_s * datasheet.flops_per_s) if datasheet else None,
         mbu_ratio=work.bytes_moved / (step_time_s * datasheet.bytes_per_s) if datasheet else None,
     )
 
 
-def lower_bound_seconds(work: Work, ceilings: Ceilings) -> float:
-    """Return the least time of this work: the longer of computing and moving at the roofs."""
+def lower_bound_seconds(work: PartWork | StepCost, ceilings: Ceilings) -> float:
+    """Return the least time of this work: the longer of computing and moving, wholly overlapped."""
     return max(work.flops / ceilings.flops_per_s, work.bytes_moved / ceilings.bytes_per_s)
+
+
+def bound_of(work: PartWork | StepCost, ceilings: Ceilings) -> Bound:
+    """Return which roof is above this work: memory left of the ridge, compute from it on."""
+    is_right = work.flops >= work.bytes_moved * ceilings.ridge_flops_per_byte
+    return Bound.COMPUTE if is_right else Bound.MEMORY
 
 
 def check_roofs(ceilings: Ceilings) -> None:
@@ -100,20 +104,15 @@ def check_roofs(ceilings: Ceilings) -> None:
         raise InputError(msg)
 
 
-def _side(work: Work, ceilings: Ceilings) -> Bound:
-    is_right = work.flops >= work.bytes_moved * ceilings.ridge_flops_per_byte
-    return Bound.COMPUTE if is_right else Bound.MEMORY
+def _measured_bound(work: PartWork, ratio: float, ceilings: Ceilings) -> Bound:
+    return Bound.OVERHEAD if ratio < OVERHEAD_RATIO else bound_of(work, ceilings)
 
 
-def _bound(work: Work, ratio: float, ceilings: Ceilings) -> Bound:
-    return Bound.OVERHEAD if ratio < OVERHEAD_RATIO else _side(work, ceilings)
-
-
-def _alarm(work: Work, ratio: float, ceilings: Ceilings) -> str:
+def _alarm(work: PartWork, ratio: float, ceilings: Ceilings) -> str:
     if ratio <= 1 + NOISE_RATIO:
         return ""
     share = f"{ratio:.0%} of the {roof_tag(ceilings)} roof"
-    if _side(work, ceilings) is Bound.MEMORY:
+    if bound_of(work, ceilings) is Bound.MEMORY:
         return (
             f"This point reaches {share}: some of the counted bytes were not read from memory but "
             "from a cache, or the bandwidth was measured while the machine was busy; measure again."

@@ -1,43 +1,22 @@
-"""How long a step must take at least under given roofs, and where its limit turns.
+"""What a model would need at least on a device that is not here, and where its limit changes.
 
 All of it is counted, whatever the roofs come from. No torch.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 
 from inference.counting.costs import kv_stored_bytes, step_cost
+from inference.counting.roofline import bound_of, lower_bound_seconds
 from inference.records.costs import Ceilings, StepCost
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
 from inference.records.rooflines import Bound, WhatIf, Workload
 
 LARGEST_SEARCHED = 1 << 20
-
-
-def step_seconds(cost: StepCost, ceilings: Ceilings) -> float:
-    """Return the least time of a step: the longer of computing and moving, wholly overlapped."""
-    return max(cost.flops / ceilings.flops_per_s, cost.bytes_moved / ceilings.bytes_per_s)
-
-
-def bound_of(cost: StepCost, ceilings: Ceilings) -> Bound:
-    """Return which roof is above a step: memory left of the ridge, compute from it on."""
-    is_compute = cost.flops_per_byte >= ceilings.ridge_flops_per_byte
-    return Bound.COMPUTE if is_compute else Bound.MEMORY
-
-
-def decode_memory_seconds(
-    *, weight_bytes: float, kv_bytes_per_sequence: float, batch: int, bytes_per_s: float
-) -> float:
-    """Return the least time to move what one decode step reads.
-
-    Source:
-        Weights once and each sequence's own K/V: How to Scale Your Model (the JAX scaling book),
-        "All About Transformer Inference", the general step time in the memory-bound regime.
-    """
-    return (batch * kv_bytes_per_sequence + weight_bytes) / bytes_per_s
 
 
 def what_if(
@@ -62,13 +41,13 @@ def what_if(
     check_positive(batch=batch, prompt_tokens=prompt_tokens, context_tokens=context_tokens)
     prefill = step_cost(shape, [(prompt_tokens, prompt_tokens)] * batch)
     decode = step_cost(shape, [(1, context_tokens)] * batch)
-    itl_s = step_seconds(decode, ceilings)
+    itl_s = lower_bound_seconds(decode, ceilings)
     needed = memory_needed_bytes(shape, batch, context_tokens)
     return WhatIf(
         ceilings=ceilings,
         prefill=prefill,
         decode=decode,
-        ttft_s=step_seconds(prefill, ceilings),
+        ttft_s=lower_bound_seconds(prefill, ceilings),
         itl_s=itl_s,
         sequence_tokens_per_s=1 / itl_s,
         batch_tokens_per_s=batch / itl_s,
@@ -89,7 +68,7 @@ def memory_needed_bytes(shape: ModelShape, batch: int, context_tokens: int) -> i
 
 def compute_bound_prompt_tokens(shape: ModelShape, ceilings: Ceilings) -> int | None:
     """Return the shortest prompt whose prefill, alone in its step, is compute-bound."""
-    return _first(lambda tokens: _is_compute(shape, ceilings, [(tokens, tokens)]))
+    return first_count(lambda tokens: _is_compute(shape, ceilings, [(tokens, tokens)]))
 
 
 def compute_bound_batch(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> int | None:
@@ -98,12 +77,21 @@ def compute_bound_batch(shape: ModelShape, ceilings: Ceilings, context_tokens: i
     None is the usual answer at a long context: each sequence brings K/V of its own, so the
     intensity levels off below the ridge however large the batch.
     """
-    return _first(lambda batch: _is_compute_batch(shape, ceilings, batch, context_tokens))
+    return first_count(lambda batch: _is_compute_batch(shape, ceilings, batch, context_tokens))
 
 
 def kv_overtakes_batch(shape: ModelShape, context_tokens: int) -> int | None:
     """Return the smallest batch whose decode step reads at least as many K/V bytes as weights."""
-    return _first(lambda batch: _kv_reaches_weights(shape, batch, context_tokens))
+    return first_count(lambda batch: _kv_reaches_weights(shape, batch, context_tokens))
+
+
+def first_count(holds: Callable[[int], bool], largest: int = LARGEST_SEARCHED) -> int | None:
+    """Return the smallest count for which ``holds``, which must stay true for all larger ones.
+
+    None where it is false up to ``largest``.
+    """
+    index = bisect_left(range(1, largest + 1), True, key=holds)  # noqa: FBT003  what is looked for
+    return index + 1 if index < largest else None
 
 
 def with_kv_bytes(shape: ModelShape, element_bytes: int) -> ModelShape:
@@ -155,17 +143,3 @@ def decode_cost(shape: ModelShape, batch: int, context_tokens: int) -> StepCost:
         kv_write_bytes=batch * one.kv_write_bytes,
         expansion_flops=batch * one.expansion_flops,
     )
-
-
-def _first(holds: Callable[[int], bool]) -> int | None:
-    """Return the smallest count from 1 on for which ``holds``, which must not turn false again."""
-    high = 1
-    while not holds(high):
-        if high >= LARGEST_SEARCHED:
-            return None
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

@@ -13,7 +13,8 @@ from typing import Literal
 import altair as alt
 
 from inference.counting.costs import step_cost
-from inference.counting.what_if import compute_bound_prompt_tokens, step_seconds
+from inference.counting.roofline import lower_bound_seconds
+from inference.counting.what_if import compute_bound_prompt_tokens
 from inference.records.costs import Ceilings
 from inference.records.model import ModelShape
 from inference.records.rooflines import TokenSweep
@@ -132,7 +133,7 @@ def _least(known: Crossover) -> Sequence[tuple[int, float]]:
     if known.ceilings is None:
         return ()
     return [
-        (tokens, step_seconds(step_cost(known.shape, [(tokens, tokens)]), known.ceilings))
+        (tokens, lower_bound_seconds(step_cost(known.shape, [(tokens, tokens)]), known.ceilings))
         for tokens in COUNTS
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from inference.counting.costs import Attention, step_cost
-from inference.counting.what_if import bound_of, step_seconds
+from inference.counting.roofline import bound_of, lower_bound_seconds
 from inference.process.messages import ModelReady, SweepTokens
 from inference.records.costs import Ceilings
 from inference.records.steps import Phase
@@ -98,7 +98,7 @@ def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
         st.markdown(
             f"**{bound.value}-bound**, counted: {amount(cost.flops_per_byte, 'FLOP/byte')} against "
             f"a ridge of {amount(ceilings.ridge_flops_per_byte, 'FLOP/byte')}; at least "
-            f"{amount(milliseconds(step_seconds(cost, ceilings)), 'ms')}."
+            f"{amount(milliseconds(lower_bound_seconds(cost, ceilings)), 'ms')}."
         )
         st.caption("On the Live page the examples with a short and a long prompt show the same.")
     with right:

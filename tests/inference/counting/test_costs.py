@@ -14,13 +14,12 @@ from inference.counting.costs import (
     expected_experts,
     kv_stored_bytes,
     matrix_costs,
-    matrix_product_intensity,
     step_cost,
 )
 from inference.counting.public_configs import public_config
 from inference.models.shapes import model_shape, shape_of_config
 from inference.records.errors import InputError
-from inference.records.model import LayerType, MatrixRole, ModelShape
+from inference.records.model import LayerType, MatrixRole, ModelShape, WeightMatrix
 from inference.records.steps import RowStep
 from tests.cost_families import (
     ATTENTION_FAMILIES,
@@ -106,7 +105,18 @@ def test_a_70b_model_on_the_meta_device_counts_as_torch_does() -> None:
     ("rows", "expected"), [(128, 124.1), (8192, 2730.7)], ids=["128 rows", "8192 rows"]
 )
 def test_intensity_of_a_matrix_product(rows: int, expected: float) -> None:
-    assert matrix_product_intensity(rows, 8192, 8192, 2) == pytest.approx(expected, abs=0.05)
+    square = WeightMatrix(
+        name="square",
+        in_features=8192,
+        out_features=8192,
+        copies=1,
+        bytes=2 * 8192 * 8192,
+        role=MatrixRole.LINEAR,
+    )
+
+    [cost] = matrix_costs(replace(llama(), matrices=(square,)), rows, 1)
+
+    assert cost.flops_per_byte == pytest.approx(expected, abs=0.05)
 
 
 @pytest.mark.golden
@@ -231,7 +241,8 @@ def test_a_matrix_line_has_the_numbers_of_the_step() -> None:
     assert down.weight_bytes == 2 * 14336 * 4096 * 32
     assert down.activation_bytes == 2 * 128 * (14336 + 4096) * 32
     assert down.reuse == 128
-    assert down.flops_per_byte == pytest.approx(matrix_product_intensity(128, 14336, 4096, 2))
+    moved = 2 * (128 * 14336 + 14336 * 4096 + 128 * 4096)
+    assert down.flops_per_byte == pytest.approx(2 * 128 * 14336 * 4096 / moved)
 
 
 def test_an_experts_weights_are_reused_less_than_the_tokens_suggest() -> None:

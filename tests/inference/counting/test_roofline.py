@@ -1,4 +1,4 @@
-"""Tests of inference/roofline.py and inference/whatif.py: hand-worked points, bounds and turns."""
+"""Points, bounds and crossovers, worked by hand."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import pytest
 from inference.counting.costs import step_cost
 from inference.counting.public_configs import public_config
 from inference.counting.roofline import (
-    Work,
+    PartWork,
     attainable_flops_per_s,
+    bound_of,
     lower_bound_seconds,
     roofline_point,
     work_of,
 )
 from inference.counting.what_if import (
-    bound_of,
     compute_bound_batch,
     compute_bound_prompt_tokens,
-    decode_memory_seconds,
+    first_count,
     kv_overtakes_batch,
-    step_seconds,
     what_if,
     with_kv_bytes,
 )
@@ -41,9 +40,9 @@ def roofs(flops_per_s: float = 1000.0, bytes_per_s: float = 10.0) -> Ceilings:
     )
 
 
-def step(flops: int, moved: int) -> Work:
+def step(flops: int, moved: int) -> PartWork:
     """Return the work of a whole step."""
-    return Work(part=Part.STEP, flops=flops, bytes_moved=moved)
+    return PartWork(part=Part.STEP, flops=flops, bytes_moved=moved)
 
 
 def llama() -> ModelShape:
@@ -67,9 +66,15 @@ def test_the_ridge_is_where_both_roofs_meet() -> None:
 )
 def test_llama_2_13b_takes_the_scaling_books_time(batch: int, milliseconds: float) -> None:
     """Source: How to Scale Your Model, inference chapter: eight TPU v5e, context 8,192."""
-    seconds = decode_memory_seconds(
-        weight_bytes=26e9, kv_bytes_per_sequence=6.7e9, batch=batch, bytes_per_s=6.56e12
+    cost = StepCost(
+        linear_flops=0,
+        attention_flops=0,
+        weight_bytes=26 * 10**9,
+        kv_read_bytes=batch * 67 * 10**8,
+        kv_write_bytes=0,
     )
+
+    seconds = lower_bound_seconds(cost, roofs(bytes_per_s=6.56e12))
 
     assert 1e3 * seconds == pytest.approx(milliseconds, abs=0.006)
 
@@ -114,7 +119,7 @@ def test_a_point_far_below_both_roofs_is_overhead_bound() -> None:
 @pytest.mark.parametrize(
     ("work", "cause"), [(step(500, 100), "cache"), (step(20_000, 100), "faster kernel")]
 )
-def test_a_point_above_a_roof_raises_an_alarm_with_its_cause(work: Work, cause: str) -> None:
+def test_a_point_above_a_roof_raises_an_alarm_with_its_cause(work: PartWork, cause: str) -> None:
     point = roofline_point(work, lower_bound_seconds(work, roofs()) / 2, roofs())
 
     assert point is not None
@@ -151,10 +156,19 @@ def test_a_roof_of_zero_is_refused() -> None:
 
 
 def test_a_step_takes_the_longer_of_computing_and_moving() -> None:
-    assert step_seconds(COST, roofs()) == 10.0
-    assert step_seconds(COST, roofs(flops_per_s=50.0)) == 20.0
+    assert lower_bound_seconds(COST, roofs()) == 10.0
+    assert lower_bound_seconds(COST, roofs(flops_per_s=50.0)) == 20.0
     assert bound_of(COST, roofs()) is Bound.MEMORY
     assert bound_of(COST, roofs(flops_per_s=50.0)) is Bound.COMPUTE
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3, 64, 65, 1000])
+def test_the_first_count_from_which_something_holds_is_found(wanted: int) -> None:
+    assert first_count(lambda count: count >= wanted, 1000) == wanted
+
+
+def test_what_holds_for_no_count_up_to_the_largest_has_no_first() -> None:
+    assert first_count(lambda count: count >= 1001, 1000) is None
 
 
 def test_the_shortest_compute_bound_prompt_is_the_first_one() -> None:
@@ -196,8 +210,8 @@ def test_what_if_puts_the_counts_together() -> None:
         memory_bytes=80 << 30,
     )
 
-    assert answer.ttft_s == step_seconds(answer.prefill, answer.ceilings)
-    assert answer.itl_s == step_seconds(answer.decode, answer.ceilings)
+    assert answer.ttft_s == lower_bound_seconds(answer.prefill, answer.ceilings)
+    assert answer.itl_s == lower_bound_seconds(answer.decode, answer.ceilings)
     assert answer.batch_tokens_per_s == pytest.approx(4 * answer.sequence_tokens_per_s)
     assert answer.memory_needed_bytes == 16_060_522_496 + 4 * 1024 * 131072
     assert (answer.fits, answer.prefill_bound, answer.decode_bound) == (
