@@ -8,7 +8,7 @@ import psutil
 import torch
 
 from inference.engine.memory_limit import MemoryLimit
-from inference.engine.scheduler import check_room
+from inference.engine.scheduler import check_room, largest_contexts
 from inference.models.loading import LoadedModel
 from inference.records.options import BatchPlan
 from inference.records.run import Request
@@ -34,12 +34,8 @@ def check_memory(
     Raises:
         InputError: They have not; the sentence says how many do.
     """
-    limit = loaded.context_limit
-    most = [len(request.prompt_ids) + request.max_new_tokens - 1 for request in requests]
-    contexts = [tokens if limit is None else min(tokens, limit) for tokens in most]
-    rows = min(plan.slots or len(contexts), len(contexts))
-    largest = sorted(contexts, reverse=True)[:rows]
-    check_room(loaded.shape, largest, free_bytes(loaded.model.device))
+    contexts = largest_contexts(requests, plan, loaded.context_limit)
+    check_room(loaded.shape, contexts, free_bytes(loaded.model.device))
 
 
 def _free_bytes(device: torch.device) -> int | None:

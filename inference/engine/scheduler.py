@@ -188,6 +188,23 @@ def check_arrivals(arrivals_s: Sequence[float]) -> None:
             raise InputError(msg)
 
 
+def largest_contexts(
+    requests: Sequence[Request], plan: BatchPlan, context_limit: int | None
+) -> list[int]:
+    """Return the tokens stored in the end by the largest rows that can run together, by size.
+
+    The last token of a row is selected and not stored.
+
+    Args:
+        requests: Those of the run.
+        plan: Says how many rows may run together.
+        context_limit: Tokens the model takes; None where it names no limit.
+    """
+    most = [len(request.prompt_ids) + request.max_new_tokens - 1 for request in requests]
+    contexts = [tokens if context_limit is None else min(tokens, context_limit) for tokens in most]
+    return sorted(contexts, reverse=True)[: plan.slots or len(contexts)]
+
+
 def rows_that_fit(shape: ModelShape, contexts: Sequence[int], free_bytes: int) -> int:
     """Return how many of the rows, taken in order, have room for all their K/V.
 

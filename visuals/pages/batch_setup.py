@@ -8,7 +8,12 @@ from dataclasses import replace
 import streamlit as st
 
 from inference.counting.costs import kv_stored_bytes
-from inference.engine.scheduler import MAX_ROWS, check_arrivals, rows_that_fit
+from inference.engine.scheduler import (
+    MAX_ROWS,
+    check_arrivals,
+    largest_contexts,
+    rows_that_fit,
+)
 from inference.process.messages import ModelReady
 from inference.process.orders import RunOrder, build_requests
 from inference.records.errors import InputError, TokenByTokenError
@@ -200,11 +205,8 @@ def _estimate(hub: Hub) -> None:
     except TokenByTokenError as error:
         st.error(str(error))
         return
-    limit = ready.context_limit
-    most = [len(one.prompt_ids) + one.max_new_tokens - 1 for one in requests]
-    contexts = [tokens if limit is None else min(tokens, limit) for tokens in most]
-    rows = sorted(contexts, reverse=True)[: order.plan.slots or len(contexts)]
-    st.caption(_estimate_text(ready, rows))
+    contexts = largest_contexts(requests, order.plan, ready.context_limit)
+    st.caption(_estimate_text(ready, contexts))
 
 
 def _estimate_text(ready: ModelReady, contexts: list[int]) -> str:

@@ -17,6 +17,7 @@ from inference.engine.scheduler import (
     Schedule,
     after,
     check_room,
+    largest_contexts,
     new_schedule,
     next_move,
     rows_that_fit,
@@ -203,6 +204,14 @@ def test_no_slots_or_too_many_are_refused(slots: int) -> None:
 
 def test_a_run_of_no_requests_has_no_move() -> None:
     assert next_move(new_schedule([], BatchPlan()), 0.0) is None
+
+
+def test_the_largest_rows_are_those_that_fill_the_slots_in_the_end() -> None:
+    requests = [request(0, 3, new=2), request(1, 10, new=11), request(2, 5, new=1)]
+
+    assert largest_contexts(requests, BatchPlan(), None) == [20, 5, 4]
+    assert largest_contexts(requests, BatchPlan(slots=2), None) == [20, 5]
+    assert largest_contexts(requests, BatchPlan(slots=9), context_limit=16) == [16, 5, 4]
 
 
 def test_rows_fit_as_long_as_their_padded_keys_and_values_do() -> None:
