@@ -13,15 +13,14 @@ from string import ascii_uppercase
 
 from inference.figures.latency import batch_tokens_per_s, latency_summary
 from inference.records.latency import LatencySummary
-from inference.records.options import ONE_BATCH, BatchPlan
+from inference.records.options import ONE_BATCH
 from inference.records.run import Request, RunTrace
 from inference.records.steps import Finish
-
-HEAD_CHARACTERS = 60
+from inference.runs.subject_keys import SubjectKey, subject_key, titles_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class FigureSpread:
     """One figure over the repeats; all None where no repeat has it.
 
     Attributes:
@@ -93,12 +92,12 @@ class Subject:
     Attributes:
         label: A letter, in the order of the comparison.
         title: What sets it apart from the others.
-        settings: Pairs of a setting's name and its value, all of them.
+        key: What its repeats have in common.
     """
 
     label: str
     title: str
-    settings: tuple[tuple[str, str], ...]
+    key: SubjectKey
     samples: tuple[Sample, ...]
 
 
@@ -116,12 +115,12 @@ class SubjectFigures:
     subject: Subject
     prompt_tokens: int
     output_tokens: int
-    ttft_s: Spread
-    itl_p50_s: Spread
-    itl_p95_s: Spread
-    tpot_s: Spread
-    tokens_per_s: Spread
-    batch_tokens_per_s: Spread
+    ttft_s: FigureSpread
+    itl_p50_s: FigureSpread
+    itl_p95_s: FigureSpread
+    tpot_s: FigureSpread
+    tokens_per_s: FigureSpread
+    batch_tokens_per_s: FigureSpread
     kv_bytes: int | None
     finish: str
     is_cold: bool
@@ -132,23 +131,20 @@ def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
     """Return the subjects of some runs in the order in which they come; equal ones are repeats.
 
     Rows of a batch that are copies of each other share every step time, so the first stands for
-    all. With a temperature above 0 each row draws with the seed plus its place, so one may end
+    all. With a temperature above 0 each row draws with the seed plus its index, so one may end
     before another and shares the step times up to there.
     """
-    samples: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
+    samples: dict[SubjectKey, list[Sample]] = {}
     for trace in traces:
-        for request in _subjects_in(trace):
+        distinct = _distinct_requests(trace)
+        for request in distinct:
+            key = subject_key(trace, request, is_copied=len(distinct) == 1)
             sample = Sample(trace=trace, request_id=request.request_id)
-            samples.setdefault(_settings(sample), []).append(sample)
-    keys = list(samples)
+            samples.setdefault(key, []).append(sample)
+    titles = titles_of(tuple(samples))
     return tuple(
-        Subject(
-            label=_letters(index),
-            title=_title(key, keys),
-            settings=key,
-            samples=tuple(samples[key]),
-        )
-        for index, key in enumerate(keys)
+        Subject(label=_letters(index), title=title, key=key, samples=tuple(samples[key]))
+        for index, (key, title) in enumerate(zip(samples, titles, strict=True))
     )
 
 
@@ -161,12 +157,12 @@ def figures_of(subject: Subject) -> SubjectFigures:
         subject=subject,
         prompt_tokens=len(first.request.prompt_ids),
         output_tokens=len(first.token_ids),
-        ttft_s=spread_of(one.ttft_s for one in summaries),
-        itl_p50_s=spread_of(one.itl_p50_s for one in summaries),
-        itl_p95_s=spread_of(one.itl_p95_s for one in summaries),
-        tpot_s=spread_of(one.tpot_s for one in summaries),
-        tokens_per_s=spread_of(_rate(one) for one in summaries),
-        batch_tokens_per_s=spread_of(_batch_rate(one) for one in subject.samples),
+        ttft_s=figure_spread(one.ttft_s for one in summaries),
+        itl_p50_s=figure_spread(one.itl_p50_s for one in summaries),
+        itl_p95_s=figure_spread(one.itl_p95_s for one in summaries),
+        tpot_s=figure_spread(one.tpot_s for one in summaries),
+        tokens_per_s=figure_spread(_rate(one) for one in summaries),
+        batch_tokens_per_s=figure_spread(_batch_rate(one) for one in subject.samples),
         kv_bytes=first.kv_bytes,
         finish=finish.value if finish is not None else first.trace.state.value,
         is_cold=any(one.is_cold for one in summaries),
@@ -174,19 +170,19 @@ def figures_of(subject: Subject) -> SubjectFigures:
     )
 
 
-def spread_of(values: Iterable[float | None]) -> Spread:
+def figure_spread(values: Iterable[float | None]) -> FigureSpread:
     """Return the median and the ends of the values that are known."""
     known = [value for value in values if value is not None]
     if not known:
-        return Spread(middle=None, low=None, high=None, count=0)
-    return Spread(middle=median(known), low=min(known), high=max(known), count=len(known))
+        return FigureSpread(middle=None, low=None, high=None, count=0)
+    return FigureSpread(middle=median(known), low=min(known), high=max(known), count=len(known))
 
 
-def difference(first: Spread, second: Spread) -> tuple[float, bool | None] | None:
+def difference(first: FigureSpread, second: FigureSpread) -> tuple[float, bool | None] | None:
     """Return by what ratio the second differs from the first, and whether that means anything.
 
-    A difference no larger than the wider of the two spreads could be chance; it is told by False.
-    None stands where a spread is not known because there was one repeat only.
+    It does not (False) when it is no larger than the wider of the two spreads and could be chance;
+    None where a spread is not known because there was one repeat only.
     """
     if first.middle is None or second.middle is None or first.middle == 0:
         return None
@@ -197,12 +193,12 @@ def difference(first: Spread, second: Spread) -> tuple[float, bool | None] | Non
 
 
 def fitted_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Return slope and intercept of the least squares line; None for fewer than two places.
+    """Return slope and intercept of the least squares line; None for fewer than two different x.
 
     Source:
         Ordinary least squares with one regressor: slope = cov(x, y) / var(x).
     """
-    if len({x for x, _ in points}) < 2:  # noqa: PLR2004  a line needs two places
+    if len({x for x, _ in points}) < 2:  # noqa: PLR2004  a line needs two points
         return None
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
@@ -211,16 +207,16 @@ def fitted_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | 
     return slope, mean_y - slope * mean_x
 
 
-def _subjects_in(trace: RunTrace) -> tuple[Request, ...]:
-    """Return the requests of a run that are told apart; copies are where rows come and go."""
-    return _distinct(trace.requests) if trace.info.plan == ONE_BATCH else trace.requests
+def _distinct_requests(trace: RunTrace) -> tuple[Request, ...]:
+    """Return the first of each group of requests that are alike but for their ids.
 
-
-def _distinct(requests: Iterable[Request]) -> tuple[Request, ...]:
-    """Return the first of each group of requests that are alike but for their ids."""
+    Under another plan than one batch each request has its own waits, so all are distinct.
+    """
+    if trace.info.plan != ONE_BATCH:
+        return trace.requests
     alike: dict[Request, Request] = {}
-    for one in requests:
-        alike.setdefault(replace(one, request_id=""), one)
+    for request in trace.requests:
+        alike.setdefault(replace(request, request_id=""), request)
     return tuple(alike.values())
 
 
@@ -232,62 +228,8 @@ def _rate(summary: LatencySummary) -> float | None:
     return summary.sequence_tokens_per_s
 
 
-def _settings(sample: Sample) -> tuple[tuple[str, str], ...]:
-    """Return everything that must be equal for two requests to be repeats of each other."""
-    info, request, rows = sample.trace.info, sample.request, len(sample.trace.requests)
-    sampling = request.sampling
-    drawn = f"temperature {sampling.temperature:g}"
-    drawn += f", top-k {sampling.top_k}" if sampling.top_k else ""
-    drawn += f", top-p {sampling.top_p:g}" if sampling.top_p else ""
-    is_copied = len(_subjects_in(sample.trace)) == 1
-    place = " of its copies" if is_copied else f" as row {request.request_id}"
-    return (
-        ("prompt", request.prompt_text),
-        ("prompt ids", str(hash(request.prompt_ids))),
-        ("model", info.model_id),
-        ("dtype", info.device.dtype),
-        ("device", info.device.name),
-        ("attention", info.attention),
-        ("cache", info.cache.value),
-        ("decode", info.decode.value),
-        ("kernels", info.kernels),
-        ("prompt fed", f"{info.chunk_tokens} a step" if info.chunk_tokens else "at once"),
-        ("next token", "greedy" if sampling.is_greedy else drawn),
-        ("most new tokens", str(request.max_new_tokens)),
-        ("run", f"in a batch of {rows}{place}{_plan(info.plan)}" if rows > 1 else "alone"),
-    )
-
-
-def _plan(plan: BatchPlan) -> str:
-    slots = f", {plan.slots} at a time" if plan.slots is not None else ""
-    return "" if plan == ONE_BATCH else f", {plan.policy.value}{slots}"
-
-
-def _title(key: tuple[tuple[str, str], ...], keys: Sequence[tuple[tuple[str, str], ...]]) -> str:
-    """Return the settings in which this subject differs from others, the prompt for one alone."""
-    parts: list[str] = []
-    for index, (name, value) in enumerate(key):
-        is_shared = len({other[index] for other in keys}) == 1
-        if name == "prompt ids" or (is_shared and not (name == "prompt" and len(keys) == 1)):
-            continue
-        is_plain = name in {"prompt", "next token", "run", "kernels"}
-        shown = _brief(value) if name == "kernels" else value
-        parts.append(_head(shown if is_plain else f"{name} {shown}"))
-    return ", ".join(parts) or _head(key[0][1])
-
-
-def _brief(kernels: str) -> str:
-    """Return what was installed, or why nothing was, without where and how."""
-    return kernels.partition(": ")[2].partition(", ")[0] or kernels
-
-
-def _head(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= HEAD_CHARACTERS else f"{line[: HEAD_CHARACTERS - 1]}…"
-
-
-def _letters(place: int) -> str:
+def _letters(index: int) -> str:
     """Return A to Z, then AA, AB, and so on."""
     letters = len(ascii_uppercase)
-    ahead = _letters(place // letters - 1) if place >= letters else ""
-    return ahead + ascii_uppercase[place % letters]
+    ahead = _letters(index // letters - 1) if index >= letters else ""
+    return ahead + ascii_uppercase[index % letters]

@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 
 from inference.records.run import RunTrace
 from inference.records.steps import RowStep, StepEvent
-from inference.runs.comparisons import Spread, SubjectFigures
+from inference.runs.comparisons import FigureSpread, SubjectFigures
+from inference.runs.subject_keys import settings_in_words
 
-Cell: TypeAlias = str | int | float | bool | None
-TableRow: TypeAlias = dict[str, Cell]
+CellValue: TypeAlias = str | int | float | bool | None
+TableRow: TypeAlias = dict[str, CellValue]
 
 SPREADS = ("ttft_s", "itl_p50_s", "itl_p95_s", "tpot_s", "tokens_per_s", "batch_tokens_per_s")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -54,9 +55,9 @@ STEP_SCHEMA = pa.schema(
 def step_rows(traces: Iterable[RunTrace]) -> list[TableRow]:
     """Return a row for each step of each request, run after run.
 
-    ``step_time_s`` is the step's step time, shared by all its rows; ``wait_s`` are the step times
-    before it that did nothing for this request. Adding up step times over several requests counts a
-    batch's step times repeatedly.
+    ``step_time_s`` is shared by all rows of a step; ``wait_s`` is the time of the steps before it
+    that did nothing for this request. A sum over several requests counts a batch's steps more than
+    once.
     """
     return [row for trace in traces for row in _run_rows(trace)]
 
@@ -78,15 +79,15 @@ def figure_rows(figures: Iterable[SubjectFigures]) -> list[TableRow]:
     """Return a row for each subject: medians over the repeats, and both ends of each spread."""
     rows: list[TableRow] = []
     for one in figures:
+        words = settings_in_words(one.subject.key)
         row: TableRow = {
             "label": one.subject.label,
             "title": one.subject.title,
-            **{name.replace(" ", "_"): value for name, value in one.subject.settings},
+            **{name.replace(" ", "_"): value for name, value in words.items()},
             "repeats": len(one.subject.samples),
             "prompt_tokens": one.prompt_tokens,
             "output_tokens": one.output_tokens,
         }
-        del row["prompt_ids"]
         for name in SPREADS:
             row |= _spread_cells(name, getattr(one, name))
         row |= {"kv_bytes": one.kv_bytes, "finish": one.finish, "cold": one.is_cold}
@@ -118,7 +119,7 @@ def safe_text(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
 
 
-def _csv_cell(cell: Cell) -> str | int | float:
+def _csv_cell(cell: CellValue) -> str | int | float:
     if cell is None:
         return ""
     if isinstance(cell, bool):
@@ -167,5 +168,5 @@ def _step_row(trace: RunTrace, event: StepEvent, row: RowStep, texts: dict[int, 
     }
 
 
-def _spread_cells(name: str, spread: Spread) -> TableRow:
+def _spread_cells(name: str, spread: FigureSpread) -> TableRow:
     return {name: spread.middle, f"{name}_low": spread.low, f"{name}_high": spread.high}

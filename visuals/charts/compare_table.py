@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from inference.runs.comparisons import Spread, SubjectFigures, difference
+from inference.runs.comparisons import FigureSpread, SubjectFigures, difference
 from visuals.charts.units import amount, mebibytes, significant
 
 BATCH_COLUMN = "all rows, tok/s"  # shown where there is a batch
@@ -62,7 +62,7 @@ def table_html(figures: Sequence[SubjectFigures]) -> str:
     )
 
 
-def verdict(first: Spread, second: Spread) -> str:
+def verdict(first: FigureSpread, second: FigureSpread) -> str:
     """Return how the second differs from the first, and whether repeats differ as much."""
     found = difference(first, second)
     if found is None:
@@ -76,7 +76,7 @@ def verdict(first: Spread, second: Spread) -> str:
     return f"{share}, smaller than the spread"
 
 
-def spread_text(spread: Spread, factor: float = 1.0) -> str:
+def spread_text(spread: FigureSpread, factor: float = 1.0) -> str:
     """Return a median and the ends of its spread."""
     if spread.middle is None:
         return significant(None)

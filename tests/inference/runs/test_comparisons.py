@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from inference.records.options import BatchPlan, Padding, Sampling
 from inference.records.run import RunTrace
 from inference.records.steps import Finish
 from inference.runs.comparisons import (
-    Spread,
+    FigureSpread,
     difference,
+    figure_spread,
     figures_of,
     fitted_line,
-    spread_of,
     subjects_of,
 )
 from tests.builders import KV_BYTES_PER_TOKEN, run_info
@@ -45,6 +46,46 @@ def test_a_subject_is_named_by_what_sets_it_apart() -> None:
         "dtype float32",
         "dtype bfloat16",
     ]
+
+
+def test_one_text_with_other_ids_is_another_subject() -> None:
+    plain = run("ab")
+    [request] = plain.requests
+    templated = replace(plain, requests=(replace(request, prompt_ids=(7, *request.prompt_ids)),))
+
+    subjects = subjects_of([plain, templated])
+
+    assert [(one.label, one.title) for one in subjects] == [("A", "ab"), ("B", "ab")]
+
+
+def test_what_a_greedy_run_ignores_sets_no_run_apart() -> None:
+    plain = run("ab")
+    [request] = plain.requests
+    ignored = Sampling(temperature=0.0, top_k=5)
+    other = replace(plain, requests=(replace(request, sampling=ignored),))
+
+    assert [len(one.samples) for one in subjects_of([plain, other])] == [2]
+
+
+def test_a_subject_says_how_it_drew_and_in_which_batch() -> None:
+    plain = batch_of(run("ab"), 2)
+    drawn = Sampling(temperature=0.7, top_k=40, top_p=0.9)
+    requests = tuple(replace(one, sampling=drawn) for one in plain.requests)
+    plan = BatchPlan(padding=Padding.RIGHT)
+    other = replace(plain, requests=requests, info=replace(plain.info, plan=plan))
+
+    titles = [one.title for one in subjects_of([plain, other])]
+
+    sampling = "temperature 0.7, top-k 40, top-p 0.9"
+    assert titles == [
+        "greedy, in a batch of 2 of its copies",
+        f"{sampling}, in a batch of 2 as row r0, static, padded on the right",
+        f"{sampling}, in a batch of 2 as row r1, static, padded on the right",
+    ]
+
+
+def test_no_run_makes_no_subject() -> None:
+    assert subjects_of([]) == ()
 
 
 def test_kernels_are_named_in_few_words() -> None:
@@ -95,7 +136,9 @@ def test_the_finish_is_the_records_own_and_else_the_state() -> None:
 def test_a_run_without_a_token_has_no_figures_and_no_error() -> None:
     figures = figures_of(subjects_of([run("ab", tokens=0)])[0])
 
-    assert figures.ttft_s == figures.tpot_s == Spread(middle=None, low=None, high=None, count=0)
+    assert (
+        figures.ttft_s == figures.tpot_s == FigureSpread(middle=None, low=None, high=None, count=0)
+    )
     assert figures.kv_bytes is None
 
 
@@ -112,11 +155,11 @@ def test_a_run_without_a_token_has_no_figures_and_no_error() -> None:
 def test_a_difference_means_something_when_it_is_more_than_the_spread(
     first: tuple[float, ...], second: tuple[float, ...], is_meant: bool | None
 ) -> None:
-    found = difference(spread_of(first), spread_of(second))
+    found = difference(figure_spread(first), figure_spread(second))
 
     assert found is not None
     assert found[1] is is_meant
-    assert difference(spread_of([None]), spread_of(second)) is None
+    assert difference(figure_spread([None]), figure_spread(second)) is None
 
 
 def test_the_fitted_line_is_that_of_least_squares() -> None:

@@ -111,6 +111,10 @@ def test_figures_of_a_comparison_are_those_of_the_page() -> None:
     rows = sheet(figures_csv(figures))
 
     assert [row["label"] for row in rows] == ["A", "B"]
+    assert list(rows[0])[:14] == [
+        "label", "title", "prompt", "model", "dtype", "device", "attention", "cache", "decode",
+        "kernels", "prompt_fed", "next_token", "most_new_tokens", "run",
+    ]  # fmt: skip
     assert [row["prompt"] for row in rows] == ["ab", "c"]
     assert [float(row["tpot_s"]) for row in rows] == [one.tpot_s.middle for one in figures]
     assert [int(row["kv_bytes"]) for row in rows] == [one.kv_bytes for one in figures]

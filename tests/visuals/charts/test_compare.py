@@ -10,7 +10,7 @@ import pytest
 from inference.records.costs import Ceilings, Source
 from inference.records.model import MatrixRole, WeightMatrix
 from inference.records.run import RunTrace
-from inference.runs.comparisons import figures_of, spread_of, subjects_of
+from inference.runs.comparisons import figure_spread, figures_of, subjects_of
 from tests.builders import KV_BYTES_PER_TOKEN, TINY_SHAPE, run_info
 from tests.visuals.traces import batch_of, trace_of
 from visuals.charts import compare
@@ -189,7 +189,7 @@ def test_the_table_shows_medians_with_both_ends_and_what_a_difference_means() ->
 def test_a_difference_smaller_than_the_spread_is_called_that(
     first: tuple[float, ...], second: tuple[float, ...], words: str
 ) -> None:
-    assert verdict(spread_of(first), spread_of(second)) == words
+    assert verdict(figure_spread(first), figure_spread(second)) == words
 
 
 def test_the_rate_of_all_rows_is_shown_only_where_there_is_a_batch() -> None:
