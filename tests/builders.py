@@ -11,8 +11,9 @@ from inference.process.messages import LoadModel, ModelReady
 from inference.process.orders import RunOrder
 from inference.records.model import Device, LayerType, ModelShape, TokenizerFiles
 from inference.records.options import Sampling
-from inference.records.run import RunInfo
+from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import CacheState, Candidate, Phase, RowStep, StepEvent
+from inference.runs.run_file import read_bytes
 
 LAYERS = 2
 KV_BYTES_PER_TOKEN = 64
@@ -35,6 +36,12 @@ TINY_SHAPE = ModelShape(
     kv_dtype_bytes=4,
     kv_bytes_per_token=KV_BYTES_PER_TOKEN,
 )
+
+
+def run_from_json(text: str | bytes) -> RunTrace:
+    """Return the one run of a run file's text."""
+    [run] = read_bytes(text.encode() if isinstance(text, str) else text)
+    return run
 
 
 def byte_tokenizer_files() -> TokenizerFiles:

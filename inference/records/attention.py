@@ -69,12 +69,3 @@ class AttentionMap:
         """Bytes of the arrays."""
         arrays = (self.weights, self.first_token, self.rest_of_first_cell)
         return sum(array.nbytes for array in arrays if array is not None)
-
-    def without_first_token(self) -> NDArray[np.float16 | np.float32] | None:
-        """Return the weights with that of the sequence's first token left out."""
-        if self.weights is None or self.rest_of_first_cell is None:
-            return self.weights
-        weights = self.weights.copy()
-        weights[:, :, 0] = self.rest_of_first_cell
-        weights.flags.writeable = False
-        return weights

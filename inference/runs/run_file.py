@@ -68,19 +68,6 @@ def to_json(traces: RunTrace | Sequence[RunTrace]) -> str:
         raise RunFileError(msg) from error
 
 
-def from_json(text: str | bytes) -> RunTrace:
-    """Return the one run of a run file.
-
-    Raises:
-        RunFileError: It cannot be read, or holds several runs.
-    """
-    runs = read_bytes(text.encode("utf-8", "replace") if isinstance(text, str) else text)
-    if len(runs) != 1:
-        msg = f"the file holds {len(runs)} runs where one was expected; open them one by one"
-        raise RunFileError(msg)
-    return runs[0]
-
-
 def read(path: Path) -> tuple[RunTrace, ...]:
     """Return the runs of a file.
 

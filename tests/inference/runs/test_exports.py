@@ -24,8 +24,8 @@ from inference.runs.exports import (
     to_csv,
 )
 from inference.runs.perfetto import perfetto_json
-from inference.runs.run_file import from_json, to_json
-from tests.builders import run_info
+from inference.runs.run_file import to_json
+from tests.builders import run_from_json, run_info
 from tests.visuals.traces import trace_of
 
 TRACE = trace_of([b"a", b"b"], [b"x", b"=1+1", b"-", b"\xf0"], step_time_s=0.07)
@@ -74,7 +74,7 @@ def test_the_step_times_of_a_request_add_up_to_its_time_on_the_page(trace: RunTr
 
 
 def test_a_run_file_read_again_exports_the_same() -> None:
-    again = from_json(to_json(TRACE))
+    again = run_from_json(to_json(TRACE))
 
     assert steps_csv([again]) == steps_csv([TRACE])
     assert steps_parquet([again]) == steps_parquet([TRACE])

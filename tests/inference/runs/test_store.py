@@ -14,10 +14,10 @@ from inference.records.errors import InputError, RunFileError
 from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.runs.journals import CUT_OFF, read_journal, recovered
-from inference.runs.run_file import from_json, to_json
+from inference.runs.run_file import to_json
 from inference.runs.store import RunStore
 from inference.runs.store_entries import matching
-from tests.builders import run_info
+from tests.builders import run_from_json, run_info
 from tests.visuals.traces import trace_of
 
 
@@ -45,7 +45,7 @@ def test_a_kept_run_keeps_every_value(store: RunStore) -> None:
 
     store.save(kept)
 
-    assert store.open("run-1") == kept == from_json(to_json(kept))
+    assert store.open("run-1") == kept == run_from_json(to_json(kept))
 
 
 def test_the_list_shows_the_newest_first_with_prompt_and_figures(store: RunStore) -> None:

@@ -11,7 +11,8 @@ from inference.counting.costs import step_cost
 from inference.records.costs import Source
 from inference.records.run import RunTrace
 from inference.records.steps import Part
-from inference.runs.run_file import from_json, to_json
+from inference.runs.run_file import to_json
+from tests.builders import run_from_json
 from tests.visuals.counted import COUNTED_SHAPE, ROOFS, counted_trace, with_parts
 from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts import roofline_rows
@@ -169,7 +170,7 @@ def test_a_point_above_a_roof_raises_an_alarm_with_the_likely_cause() -> None:
 def test_a_run_file_keeps_roofs_and_the_times_of_parts() -> None:
     trace = with_parts(counted_trace(), 3)
 
-    assert from_json(to_json(trace)) == trace
+    assert run_from_json(to_json(trace)) == trace
 
 
 def test_a_run_without_matrices_is_said_and_draws_nothing() -> None:
