@@ -32,11 +32,10 @@ def datasheet_ceilings(sheet: Datasheet, dtype: str) -> Ceilings:
     """
     peaks = dict(sheet.peaks)
     if dtype not in peaks:
-        stated = f"it states {', '.join(peaks)}" if peaks else "it states none at all"
         msg = (
-            f"the data sheet of {sheet.name} states no {dtype} matrix rate ({stated}); "
-            "give your own two rates instead, FLOP/s and bytes/s: on the page choose the device "
-            "with your own rates, on the command line write 989e12:3.35e12"
+            f"the data sheet of {sheet.name} states no {dtype} matrix rate, only "
+            f"{', '.join(peaks)}; give your own two rates instead, FLOP/s and bytes/s: on the page "
+            "choose the device with your own rates, on the command line write 989e12:3.35e12"
         )
         raise InputError(msg)
     reading = f"read {sheet.read_on.isoformat()}" if sheet.is_confirmed else "not confirmed"

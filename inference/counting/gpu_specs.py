@@ -3,7 +3,9 @@
 Every peak is the dense rate of matrix products with float32 accumulation: where a vendor prints
 the rate with structured sparsity, half of it stands here. ``float32`` is the rate without TF32, as
 torch computes by default; ``tfloat32`` is the other. Vendors' GB of memory are GiB, as the drivers
-report them. ``read_at`` is where the figures were read: vendors move their documents. No torch.
+report them. ``read_at`` is where the figures were read: vendors move their documents. A part whose
+vendor states no matrix rate is left out, such as Apple's: two rates can be given in its place. No
+torch.
 """
 
 from __future__ import annotations
@@ -140,7 +142,7 @@ NVIDIA_DATACENTRE = (
         bytes_per_s=300 * GIGA,
         memory_bytes=24 * GIB,
         document="NVIDIA L4 Tensor Core GPU data sheet",
-        read_at="grokipedia.com/page/NVIDIA_L4_vs_L40S and store.sourcecode.com compare 125/9820",
+        read_at="store.sourcecode.com/en-us/bg-bucket-compare/125/9820",
         read_on=READ_ON,
         note="The sheet prints 242 and 120 with sparsity; half of each stands here.",
     ),
@@ -220,40 +222,4 @@ AMD = (
 )
 
 
-def _apple(
-    name: str, bandwidth: float, float32: float | None, *, read_at: str, is_confirmed: bool = True
-) -> Datasheet:
-    """Return the sheet of an Apple chip; its largest version where several carry the name."""
-    return Datasheet(
-        name=name,
-        aliases=(name, name.removeprefix("Apple ")),
-        peaks=_peaks(float32=float32) if float32 else (),
-        bytes_per_s=bandwidth * GIGA,
-        memory_bytes=None,
-        document=f"Apple newsroom and technical specifications, {name}",
-        read_at=read_at,
-        read_on=READ_ON,
-        is_confirmed=is_confirmed,
-        note="Memory is shared with the processor."
-        + ("" if float32 else " Apple states no GPU rate for it."),
-    )
-
-
-M4_READ_AT = "nutechbrt.com/apple-announces-m4-max-chip-debuting-on-the-macbook-pro"
-ULTRA_READ_AT = "gearbest.ma blog on the M4 Max (bandwidth of the M1 and M2 Ultra)"
-RATE_ONLY = "hmc-tech.com/gpu/apple-30-core-m2-max-vs-apple-8-core-m1 (rate)"
-APPLE = (
-    _apple("Apple M1", 68.25, 2.6, read_at=RATE_ONLY, is_confirmed=False),
-    _apple("Apple M1 Pro", 200, 5.2, read_at="pocketnow.com (bandwidth)", is_confirmed=False),
-    _apple("Apple M1 Max", 400, 10.4, read_at="pocketnow.com (bandwidth), true-gaming.net (rate)"),
-    _apple("Apple M1 Ultra", 800, None, read_at=ULTRA_READ_AT),
-    _apple("Apple M2", 100, 3.6, read_at="saltynewsnetwork.com (bandwidth)", is_confirmed=False),
-    _apple("Apple M2 Pro", 200, None, read_at="goodcom.pages.dev"),
-    _apple("Apple M2 Max", 400, None, read_at="not read in any copy", is_confirmed=False),
-    _apple("Apple M2 Ultra", 800, None, read_at=ULTRA_READ_AT),
-    _apple("Apple M3 Max", 400, None, read_at="macmegasite.com, 2024-10-30"),
-    _apple("Apple M4 Pro", 273, None, read_at=M4_READ_AT),
-    _apple("Apple M4 Max", 546, None, read_at=M4_READ_AT),
-)
-
-PARTS = (*NVIDIA_DATACENTRE, *NVIDIA_GEFORCE, *AMD, *APPLE)
+PARTS = (*NVIDIA_DATACENTRE, *NVIDIA_GEFORCE, *AMD)

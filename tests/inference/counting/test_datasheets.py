@@ -1,4 +1,4 @@
-"""Tests of inference/datasheets.py: exact names, dense rates, two given rates."""
+"""Data sheets: exact names, dense rates, two given rates."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ def test_no_name_stands_for_two_parts() -> None:
     assert clashes == []
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_every_part_says_where_its_figures_come_from(part: object) -> None:
-    assert part.document
-    assert part.read_at
-    assert part.read_on.year >= 2026
-    assert part.bytes_per_s > 0
-    assert all(rate > 0 for _, rate in part.peaks)
-    assert part.is_confirmed or part.note
+def test_every_part_says_where_its_figures_come_from() -> None:
+    for part in PARTS:
+        assert part.document, part.name
+        assert part.read_at, part.name
+        assert part.bytes_per_s > 0, part.name
+        assert part.peaks, part.name
+        assert all(rate > 0 for _, rate in part.peaks), part.name
+        assert part.is_confirmed or part.note, part.name
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_a_part_is_found_by_each_of_its_names(part: object) -> None:
-    assert {find_datasheet(alias) for alias in (part.name, *part.aliases)} == {part}
+def test_a_part_is_found_by_each_of_its_names() -> None:
+    names = [(alias, part) for part in PARTS for alias in (part.name, *part.aliases)]
+
+    assert [alias for alias, part in names if find_datasheet(alias) is not part] == []
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,6 @@ def test_rates_that_are_none_are_refused_in_a_sentence(text: str) -> None:
 def test_a_dtype_without_a_rate_is_refused_with_those_that_have_one() -> None:
     with pytest.raises(InputError, match=r"T4 states no bfloat16 .*float16"):
         device_ceilings("T4", "bfloat16")
-    with pytest.raises(InputError, match="none at all"):
-        device_ceilings("M4 Max", "float16")
 
 
 def test_an_unknown_device_is_refused_with_the_known_ones() -> None:
