@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from inference.calibration.ceilings import SweepPlan, usual_plan
+from inference.calibration.ceilings import RoofPlan, usual_plan
 from inference.engine.clock import StepClock, clock_for
 from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
 from inference.engine.row_backend import TorchRowBackend
@@ -49,7 +49,7 @@ class Sizes:
     batch_tokens: int
     repeats: int
     is_timed: bool
-    plan: Callable[[torch.device], SweepPlan]
+    plan: Callable[[torch.device], RoofPlan]
 
 
 FULL = Sizes(
@@ -65,9 +65,9 @@ FULL = Sizes(
 )
 
 
-def dry_plan(device: torch.device) -> SweepPlan:
+def dry_plan(device: torch.device) -> RoofPlan:
     """Return sweeps that end at once and mean nothing."""
-    return SweepPlan(read_bytes=(1 << 20,), orders=(32, 64), clock=clock_for(device))
+    return RoofPlan(read_bytes=(1 << 20,), orders=(32, 64), clock=clock_for(device))
 
 
 DRY = Sizes(

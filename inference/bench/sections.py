@@ -25,7 +25,7 @@ from inference.kernels.install import install
 from inference.models.loading import LoadedModel
 from inference.records.batches import BatchTiming
 from inference.records.rooflines import MeasuredCeilings
-from inference.runs.interning import Sharing
+from inference.runs.interning import Interner
 
 Tell = Callable[[float, str], None]
 
@@ -202,12 +202,12 @@ def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:
     """Return the bytes of memory that one decode step keeps in the process that shows it."""
     setting = Setting(model=loaded.model, clock=clock, context=BATCH_CONTEXT, steps=MEMORY_STEPS)
     received = [pickle.dumps(event) for event in recorded_events(setting)]
-    sharing = Sharing()
+    interner = Interner()
     gc.collect()
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        kept = [sharing.shared(pickle.loads(one)) for one in received]
+        kept = [interner.shared(pickle.loads(one)) for one in received]
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
     finally:

@@ -20,7 +20,7 @@ from inference.engine.free_memory import free_cache_bytes
 from inference.engine.row_backend import TorchRowBackend
 from inference.engine.scheduler import MAX_ROWS
 from inference.models.loading import LoadedModel
-from inference.records.batches import BatchSweep, BatchTiming, LeftOut
+from inference.records.batches import BatchSweep, BatchTiming, SkippedPoint
 from inference.records.errors import BackendError, InputError, OutOfMemoryError
 
 WARM_UPS = 2  # the first call with a new number of rows may compile or choose kernels
@@ -30,7 +30,7 @@ FreeBytes = Callable[[torch.device], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPlan:
+class BatchSweepPlan:
     """Every batch at every context, the cheap ones first."""
 
     batches: tuple[int, ...]
@@ -45,7 +45,7 @@ class SweepPlan:
         return len(self.batches) * len(self.contexts)
 
 
-def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> SweepPlan:
+def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> BatchSweepPlan:
     """Return what is to be measured, sorted, each once.
 
     Raises:
@@ -62,13 +62,15 @@ def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> SweepPlan:
     if min(contexts) < least:
         msg = f"a context of {min(contexts)} tokens is too short to time; give {least} or more"
         raise InputError(msg)
-    return SweepPlan(batches=tuple(sorted(set(batches))), contexts=tuple(sorted(set(contexts))))
+    return BatchSweepPlan(
+        batches=tuple(sorted(set(batches))), contexts=tuple(sorted(set(contexts)))
+    )
 
 
 def sweep_batches(
     loaded: LoadedModel,
     clock: StepClock,
-    plan: SweepPlan,
+    plan: BatchSweepPlan,
     should_stop: ShouldStop = lambda: False,
     free_bytes: FreeBytes = free_cache_bytes,
 ) -> Iterator[BatchSweep]:
@@ -95,7 +97,7 @@ def sweep_batches(
             _check_fits(loaded, batch, context, free_bytes)
             timing = _timing(backend, clock, batch, context)
         except (OutOfMemoryError, BackendError) as error:
-            left = LeftOut(batch=batch, context_tokens=context, reason=str(error))
+            left = SkippedPoint(batch=batch, context_tokens=context, reason=str(error))
             sweep = replace(sweep, left_out=(*sweep.left_out, left))
         else:
             sweep = replace(sweep, points=(*sweep.points, timing))

@@ -38,9 +38,9 @@ REPEATS = 7
 WARM_UPS = 2
 HOST_ORDERS = (512, 1024, 2048, 3072)
 DEVICE_ORDERS = (2048, 4096, 8192, 16384)
-# Source: our choice. A timing this long is far above a clock's grain and a launch's cost.
+# Chosen: a thousand times the launch of a kernel, which takes microseconds, and a clock's grain.
 SHORTEST_TIMING_S = 0.005
-# Source: our choice. The next order takes 3 to 8 times as long; beyond this it adds only waiting.
+# Chosen: the next order takes 3 to 8 times as long, 12 s a timing; by then the rate is level.
 LONGEST_TIMING_S = 1.5
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
@@ -56,7 +56,7 @@ class _Task:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepPlan:
+class RoofPlan:
     """What a measurement goes through, in order.
 
     Attributes:
@@ -79,7 +79,7 @@ def measure_ceilings(
     dtype: torch.dtype,
     on_progress: OnProgress = lambda _ratio, _text: None,
     should_stop: ShouldStop = lambda: False,
-    plan: SweepPlan | None = None,
+    plan: RoofPlan | None = None,
 ) -> MeasuredCeilings | None:
     """Return both roofs of a device, measured now; None when it was asked to stop.
 
@@ -129,13 +129,13 @@ def measure_ceilings(
     )
 
 
-def usual_plan(device: torch.device) -> SweepPlan:
+def usual_plan(device: torch.device) -> RoofPlan:
     """Return the sweeps for a device: reads beyond its last cache, products up to large ones.
 
     Raises:
         OutOfMemoryError: If there is no room even for the smallest read.
     """
-    return SweepPlan(
+    return RoofPlan(
         read_bytes=read_sizes(last_cache_bytes(device), free_bytes(device)),
         orders=HOST_ORDERS if device.type == "cpu" else DEVICE_ORDERS,
         clock=clock_for(device),

@@ -20,11 +20,14 @@ from inference.records.run import RunTrace
 from inference.records.steps import Phase, StepEvent
 from inference.records.telemetry import TelemetrySample
 
-# Source: our choice. Each end of a span is known to one interval of the counter only.
+# Chosen: each end of a span is known to one interval of the counter only; beyond a fifth not even
+# the first digit of its energy means much.
 MOST_UNCERTAIN = 0.2
+# Chosen: time that the counter does not cover is filled in at the mean rate; up to a tenth of it
+# that stays within the uncertainty above.
 LEAST_COVERED = 0.9
-# Source: our choice. A host that needs nine tenths of the step time to hand its work over leaves
-# the device no queue to work from.
+# Chosen: a host that needs nine tenths of the step time to launch its work leaves the device no
+# queue to work from.
 BEHIND_RATIO = 0.9
 # Set by people or by the way several GPUs work together; nothing that happened to the run.
 CHOSEN_CLOCKS = frozenset(

@@ -43,7 +43,7 @@ class BatchTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class SkippedPoint:
     """A point of the sweep that was not measured, and why in a sentence."""
 
     batch: int
@@ -66,7 +66,7 @@ class BatchSweep:
     device: Device
     measured_at: datetime
     points: tuple[BatchTiming, ...]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[SkippedPoint, ...] = ()
     is_whole: bool = False
 
 

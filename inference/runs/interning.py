@@ -11,7 +11,7 @@ from dataclasses import replace
 from inference.records.steps import CacheState, Candidate, RowStep, StepEvent
 
 
-class Sharing:
+class Interner:
     """Shares what one run's events have in common."""
 
     def __init__(self) -> None:

@@ -15,8 +15,8 @@ from inference.records.run import Output, Request, RunTrace
 from inference.records.status import RunState
 from inference.records.steps import StepEvent
 
-# Source: our choice. A run that was paused or stepped by hand has gaps of minutes between step
-# times; a gap up to this long is part of a run's own pace, what is beyond was waiting.
+# Chosen: a run that was paused or stepped by hand has gaps of minutes between its steps; host work
+# between two steps stays far below this, so a longer gap was waiting.
 LONGEST_GAP_S = 0.5
 
 

@@ -15,7 +15,7 @@ from inference.records.run import Output, Request, RunInfo, RunTrace
 from inference.records.status import RunState
 from inference.records.steps import StepEvent
 from inference.records.telemetry import TelemetrySample, Unavailable
-from inference.runs.interning import Sharing
+from inference.runs.interning import Interner
 
 ATTENTION_BYTES = 32 * 2**20  # of maps kept in memory; 8,192 decode rows of 1,000 keys each
 
@@ -32,7 +32,7 @@ class Recording:
         self.requests = requests
         self._codec = codec
         self._events: list[StepEvent] = []
-        self._sharing = Sharing()
+        self._interner = Interner()
         self._telemetry: list[TelemetrySample] = []
         self._pieces: dict[int, TokenPiece] = {}
         self._attention: dict[int, AttentionMap] = {}
@@ -46,7 +46,7 @@ class Recording:
 
     def add(self, event: StepEvent) -> None:
         """Append one step."""
-        event = self._sharing.shared(event)
+        event = self._interner.shared(event)
         self._events.append(event)
         for row in event.rows:
             if row.token_id is not None:

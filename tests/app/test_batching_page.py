@@ -22,7 +22,7 @@ from inference.process.messages import (
     StopMeasuring,
     SweepBatches,
 )
-from inference.records.batches import BatchSweep, BatchTiming, LeftOut
+from inference.records.batches import BatchSweep, BatchTiming, SkippedPoint
 from inference.records.options import BatchPlan, Padding, Policy
 from inference.records.run import RunTrace
 from inference.records.status import LoadStage, RunState
@@ -86,7 +86,7 @@ def sweep(*batches: int, is_whole: bool = True) -> BatchSweep:
             )
             for batch in batches
         ),
-        left_out=(LeftOut(batch=8, context_tokens=64, reason="no room"),),
+        left_out=(SkippedPoint(batch=8, context_tokens=64, reason="no room"),),
         is_whole=is_whole,
     )
 

@@ -12,7 +12,7 @@ import torch
 from inference.calibration.ceilings import (
     REPEATS,
     WARM_UPS,
-    SweepPlan,
+    RoofPlan,
     last_cache_bytes,
     measure_ceilings,
     read_sizes,
@@ -38,7 +38,7 @@ KERNELS = 3
 
 def measured(clock: StepClock | None = None, orders: tuple[int, ...] = (8, 16)) -> MeasuredCeilings:
     """Return roofs measured on a scripted clock, every timing half a second by default."""
-    plan = SweepPlan(
+    plan = RoofPlan(
         read_bytes=(MIB, 2 * MIB), orders=orders, clock=clock or ScriptedClock(repeat(STEP_TIME_S))
     )
     result = measure_ceilings(CPU, torch.float32, plan=plan)
@@ -79,14 +79,14 @@ def test_orders_stop_growing_when_a_product_takes_too_long() -> None:
 
 
 def test_being_asked_to_stop_gives_nothing() -> None:
-    plan = SweepPlan(read_bytes=(MIB,), orders=(8,), clock=ScriptedClock(repeat(STEP_TIME_S)))
+    plan = RoofPlan(read_bytes=(MIB,), orders=(8,), clock=ScriptedClock(repeat(STEP_TIME_S)))
 
     assert measure_ceilings(CPU, torch.float32, should_stop=lambda: True, plan=plan) is None
 
 
 def test_progress_rises_to_one() -> None:
     ratios: list[float] = []
-    plan = SweepPlan(read_bytes=(MIB,), orders=(8, 16), clock=ScriptedClock(repeat(STEP_TIME_S)))
+    plan = RoofPlan(read_bytes=(MIB,), orders=(8, 16), clock=ScriptedClock(repeat(STEP_TIME_S)))
 
     measure_ceilings(CPU, torch.float32, lambda ratio, _text: ratios.append(ratio), plan=plan)
 

@@ -13,7 +13,7 @@ from inference.engine.row_backend import TorchRowBackend
 from inference.records.options import Sampling
 from inference.records.run import Request
 from inference.records.steps import StepEvent
-from inference.runs.interning import Sharing
+from inference.runs.interning import Interner
 from tests.families import tiny_model
 
 
@@ -38,13 +38,13 @@ def received(bytes_of: bytes) -> StepEvent:
 
 
 def test_no_value_changes() -> None:
-    sharing = Sharing()
+    sharing = Interner()
     for one in arrived(8):
         assert sharing.shared(received(one)) == received(one)
 
 
 def test_what_two_steps_have_in_common_is_one_object() -> None:
-    sharing = Sharing()
+    sharing = Interner()
     first, second = (sharing.shared(received(one)) for one in arrived(3)[1:])
 
     assert first.rows[0].request_id is second.rows[0].request_id
@@ -52,7 +52,7 @@ def test_what_two_steps_have_in_common_is_one_object() -> None:
 
 
 def test_a_size_is_one_object_while_it_stays_and_let_go_when_it_changes() -> None:
-    sharing = Sharing()
+    sharing = Interner()
     event = received(arrived(2)[-1])
     first, same, other = int("10000"), int("10000"), int("10001")  # number objects of their own
     held = sys.getrefcount(first)
@@ -64,14 +64,14 @@ def test_a_size_is_one_object_while_it_stays_and_let_go_when_it_changes() -> Non
     assert sys.getrefcount(first) == held
 
 
-def _shared_size(sharing: Sharing, event: StepEvent, size_bytes: int) -> int:
+def _shared_size(sharing: Interner, event: StepEvent, size_bytes: int) -> int:
     """Return what is kept as the size of a step with that much allocated."""
     cache = replace(event.cache, used_bytes=0, allocated_bytes=size_bytes)
     return sharing.shared(replace(event, cache=cache)).cache.allocated_bytes
 
 
 def test_a_layers_tokens_are_one_number_for_all_layers_alike() -> None:
-    event = Sharing().shared(received(arrived(400)[-1]))
+    event = Interner().shared(received(arrived(400)[-1]))
 
     assert len({id(tokens) for tokens in event.cache.tokens_per_layer}) == 1
     assert event.cache.tokens_per_layer[0] > 256
@@ -81,7 +81,7 @@ def test_less_memory_is_kept_of_a_model_with_many_layers() -> None:
     many = [received(one) for one in arrived(64)]
     events = [pickle.dumps(_with_layers(event, 30)) for event in many]
     kept_bytes: list[int] = []
-    for keep in (_as_it_is, Sharing().shared):
+    for keep in (_as_it_is, Interner().shared):
         tracemalloc.start()
         kept = [keep(received(one)) for one in events]
         kept_bytes.append(tracemalloc.get_traced_memory()[0])
