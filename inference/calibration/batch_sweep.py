@@ -49,7 +49,7 @@ def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> BatchSweepPl
     """Return what is to be measured, sorted, each once.
 
     Raises:
-        InputError: A size cannot be.
+        InputError: A size is out of range.
     """
     if not batches or not contexts:
         msg = "nothing is chosen to measure; give at least one batch and one context"

@@ -62,7 +62,7 @@ class RoofPlan:
     Attributes:
         read_bytes: Sizes of the reads.
         orders: Orders of the square matrices, growing.
-        clock: Times the timings.
+        clock: Times the kernels.
     """
 
     read_bytes: tuple[int, ...]
@@ -81,14 +81,14 @@ def measure_ceilings(
     should_stop: ShouldStop = lambda: False,
     plan: RoofPlan | None = None,
 ) -> MeasuredCeilings | None:
-    """Return both roofs of a device, measured now; None when it was asked to stop.
+    """Return both roofs of a device as measured; None when it was asked to stop.
 
     Takes some 10 to 30 seconds on a small processor; meaningless while something else runs.
 
     Args:
         torch_device: The device.
         dtype: Of the matrix products; reads are in float32, since bandwidth is the same for all.
-        on_progress: Told how far it is, 0 to 1, and what is measured.
+        on_progress: Called with how far it is, 0 to 1, and what is measured.
         should_stop: Asked before every timing.
         plan: What to go through; ``usual_plan`` by default.
 
@@ -143,7 +143,7 @@ def usual_plan(device: torch.device) -> RoofPlan:
 
 
 class _Meter:
-    """Times kernels timing by timing.
+    """Times kernels call by call.
 
     Attributes:
         last_time_s: The median timing of the latest point, for one call of its kernel.

@@ -1,4 +1,4 @@
-"""Measures how the timing of a step grows with the number of tokens fed in it, on the model held.
+"""Measures how the time of a step grows with the number of tokens fed in it, on the model held.
 
 Few tokens cost as much time as one, since all weights are read either way; from some number on the
 time grows with the tokens. Where that is on this machine is what the sweep finds.
@@ -27,20 +27,20 @@ def sweep_tokens(
     on_progress: OnProgress = lambda _ratio, _text: None,
     should_stop: ShouldStop = lambda: False,
 ) -> tuple[TokenTiming, ...] | None:
-    """Return the timings of steps that feed so many tokens to an empty cache; None when stopped.
+    """Return the times of steps that feed these counts to an empty cache; None when stopped.
 
     Args:
         backend: Its cache is forgotten.
-        clock: Times the timings.
+        clock: Times the steps.
         counts: Tokens of each step, by size.
-        on_progress: Told how far it is, 0 to 1, and what is measured.
+        on_progress: Called with how far it is, 0 to 1, and what is measured.
         should_stop: Asked before every timing.
 
     Raises:
         BackendError, OutOfMemoryError: From the backend.
     """
     points: list[TokenTiming] = []
-    total = sum(counts) + len(counts)  # a timing takes about a part for the weights and one a token
+    total = sum(counts) + len(counts)  # a step takes about one unit for the weights and one a token
     done = 0
     for count in counts:
         on_progress(done / total, f"steps of {count} tokens")
@@ -64,8 +64,8 @@ def sweep_tokens(
     return tuple(points)
 
 
-def swept(loaded: LoadedModel, points: tuple[TokenTiming, ...]) -> TokenSweep:
-    """Return the timings with the model and device they were measured on, dated now."""
+def dated_sweep(loaded: LoadedModel, points: tuple[TokenTiming, ...]) -> TokenSweep:
+    """Return the timings with the model and device they were measured on, dated today."""
     return TokenSweep(
         model_id=loaded.model_id,
         device=loaded.device,

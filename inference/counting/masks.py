@@ -108,7 +108,7 @@ def _positions(
 
 
 def _check_at_least_one(tokens: int, name: str) -> None:
-    """Pass when a window or chunk holds a token."""
+    """Raise InputError unless a window or chunk holds a token."""
     if tokens < 1:
         msg = f"a {name} of {tokens} tokens allows nothing; give 1 or more"
         raise InputError(msg)

@@ -53,17 +53,17 @@ class ShapeJobs:
         self._now = now
         self._asked_s: dict[str, float] = {}
         self._lock = threading.Lock()
-        self._turn = threading.Lock()
+        self._one_at_a_time = threading.Lock()
         self._answers: dict[str, ShapeAnswer] = {}
 
     def answer(self, fields: Mapping[str, object], dtype: str) -> ShapeAnswer:
-        """Return what is known of this config in this dtype; the first call sets to work."""
+        """Return what is known of this config in this dtype; the first call starts counting it."""
         key = json.dumps([dtype, fields], sort_keys=True)
         with self._lock:
             self._asked_s[key] = self._now()
-            known = self._answers.get(key)
-            if known is not None:
-                return known
+            answer = self._answers.get(key)
+            if answer is not None:
+                return answer
             self._answers[key] = WORKING
             for old in list(self._answers)[:-KEPT_ANSWERS]:
                 del self._answers[old]
@@ -75,7 +75,7 @@ class ShapeJobs:
         return WORKING
 
     def _work(self, key: str, fields: Mapping[str, object], dtype: str) -> None:
-        with self._turn:
+        with self._one_at_a_time:
             with self._lock:
                 is_wanted = self._now() - self._asked_s.get(key, 0.0) <= PATIENCE_S
                 if not is_wanted:

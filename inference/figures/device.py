@@ -42,7 +42,7 @@ class PhaseEnergy:
     Attributes:
         tokens: Fed in prefill, or selected in decode.
         seconds: Host time of the phase's steps, short gaps between them included.
-        energy_j: None where it cannot be told.
+        energy_j: None where it is not known.
         interval_s: How often the counter moves; None when there is none.
         uncertain_ratio: The most that ``energy_j`` may be off, since the counter is that coarse.
         reason: Why there is no energy; empty otherwise.
@@ -58,7 +58,7 @@ class PhaseEnergy:
 
     @property
     def joules_per_token(self) -> float | None:
-        """Energy of one token; None where it cannot be told."""
+        """Energy of one token; None where it is not known."""
         if self.energy_j is None or not self.tokens:
             return None
         return self.energy_j / self.tokens
@@ -70,8 +70,8 @@ class HostLead:
 
     Attributes:
         steps: How many it rests on.
-        host_s: Host time until a step's work was handed over.
-        step_time_s: The step's step time.
+        host_s: Host time until a step's work was launched.
+        step_time_s: The same step's whole time.
     """
 
     steps: int
@@ -80,7 +80,7 @@ class HostLead:
 
     @property
     def ratio(self) -> float:
-        """Share of the step time in which the host was still handing over."""
+        """Share of the step time in which the host was still launching work."""
         return self.host_s / self.step_time_s
 
     @property
@@ -122,7 +122,7 @@ def energy_by_phase(trace: RunTrace) -> tuple[PhaseEnergy, ...]:
 
 
 def host_lead(events: Iterable[StepEvent]) -> HostLead | None:
-    """Return how far the host was ahead in decode steps; None where step times do not tell."""
+    """Return how far the host was ahead in decode steps; None where that was not timed."""
     timed = [
         (event.host_s, event.duration_s)
         for event in _plain_decodes(events)
@@ -138,12 +138,12 @@ def achieved(trace: RunTrace) -> Achieved | None:
     """Return the rates of the run's decode steps; None before the first, and for unknown shapes."""
     events = [event for event in _plain_decodes(trace.events) if event.duration_s > 0]
     costs = [_work(trace.info.shape, event) for event in events]
-    known = [cost for cost in costs if cost is not None]
-    if not known or len(known) < len(costs):
+    counted = [cost for cost in costs if cost is not None]
+    if not counted or len(counted) < len(costs):
         return None
     seconds = fsum(event.duration_s for event in events)
-    bytes_per_s = sum(moved for moved, _ in known) / seconds
-    flops_per_s = sum(flops for _, flops in known) / seconds
+    bytes_per_s = sum(moved for moved, _ in counted) / seconds
+    flops_per_s = sum(flops for _, flops in counted) / seconds
     roofs = trace.info.ceilings
     samples = _within(trace.telemetry, events)
     return Achieved(
@@ -175,33 +175,33 @@ def _decode_note(trace: RunTrace) -> str:
     if not left:
         return ""
     return (
-        f"{left} decode step{'s' * (left != 1)} left the {trace.info.decode} way to be looked into "
-        "and ran eagerly; they are marked as observed."
+        f"{left} decode step{'s' * (left != 1)} ran eagerly, not as {trace.info.decode}, so that "
+        "attention could be captured or parts timed; they are marked as observed."
     )
 
 
 def _throttle_note(samples: Sequence[TelemetrySample]) -> str:
-    told = [one.throttle_reasons for one in samples if one.throttle_reasons is not None]
-    held = [set(words) - CHOSEN_CLOCKS for words in told]
+    readings = [one.throttle_reasons for one in samples if one.throttle_reasons is not None]
+    held = [set(words) - CHOSEN_CLOCKS for words in readings]
     count = sum(bool(words) for words in held)
     if not count:
         return ""
     why = ", ".join(sorted(set[str]().union(*held)))
     return (
-        f"The GPU's clocks were held down in {count} of {len(told)} samples ({why}), so steps took "
-        "longer than they could."
+        f"The GPU's clocks were held down in {count} of {len(readings)} samples ({why}), so steps "
+        "took longer than they could."
     )
 
 
 def _company_note(samples: Sequence[TelemetrySample]) -> str:
-    told = [one.other_programs for one in samples if one.other_programs is not None]
-    shared = [count for count in told if count]
+    readings = [one.other_programs for one in samples if one.other_programs is not None]
+    shared = [count for count in readings if count]
     if not shared:
         return ""
     most = max(shared)
     programs = "another program" if most == 1 else f"up to {most} other programs"
     return (
-        f"{programs[0].upper()}{programs[1:]} had the GPU open in {len(shared)} of {len(told)} "
+        f"{programs[0].upper()}{programs[1:]} had the GPU open in {len(shared)} of {len(readings)} "
         "readings, so busy time, memory, energy and step times may not be this run's alone."
     )
 

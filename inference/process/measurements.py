@@ -13,7 +13,7 @@ import torch
 from inference.calibration.batch_sweep import check_sweep, sweep_batches
 from inference.calibration.ceilings import measure_ceilings
 from inference.calibration.ceilings_store import save_ceilings
-from inference.calibration.token_sweep import sweep_tokens, swept
+from inference.calibration.token_sweep import dated_sweep, sweep_tokens
 from inference.engine.backend import TorchBackend
 from inference.engine.clock import StepClock
 from inference.models.devices import DTYPES, choose_device
@@ -79,7 +79,7 @@ class Surveyor:
         counts = [count for count in command.counts if limit is None or count <= limit]
         backend = TorchBackend(loaded.model)
         points = sweep_tokens(backend, clock, counts, self._progress, self._should_stop)
-        return STOPPED if points is None else MeasureEnded(sweep=swept(loaded, points))
+        return STOPPED if points is None else MeasureEnded(sweep=dated_sweep(loaded, points))
 
     def _sweep_batches(
         self, command: SweepBatches, loaded: LoadedModel | None, clock: StepClock

@@ -40,7 +40,7 @@ MARKS = (
 
 
 def check_bytes(file: Upload) -> None:
-    """Pass unless the first bytes are those of something that is no text.
+    """Raise InputError when the first bytes are those of something that is no text.
 
     Raises:
         InputError: It is an archive, a picture, a program and so on.
@@ -93,7 +93,7 @@ def _recognised(content: bytes) -> tuple[str, str]:
         raise InputError(msg)
     text = _strictly(content, encoding)
     name = encoding.replace("_", "-")
-    return text, f"no UTF-8; read as {name}, so look at letters with accents"
+    return text, f"not UTF-8; read as {name}, so check letters with accents"
 
 
 def _likeliest(sample: bytes) -> str | None:

@@ -13,7 +13,7 @@ from inference.prompts.decoding import check_bytes, decoded
 from inference.records.errors import InputError
 from inference.records.prompts import (
     ChatMessage,
-    Find,
+    Entry,
     LeftOut,
     Upload,
     UploadedPrompt,
@@ -35,7 +35,7 @@ ROLES = {
 TOO_DEEP = "its lists and objects are nested too deep to be read; flatten it"
 
 
-def json_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+def json_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield the prompts of a JSON file: of a list, one an element.
 
     Raises:
@@ -60,7 +60,7 @@ def json_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
         yield prompt_of(element, (file.name, f"item {number}"), settings)
 
 
-def json_lines_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+def json_lines_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield the prompts of a file with one JSON value a line; a bad line leaves the others alone.
 
     Raises:
@@ -82,7 +82,7 @@ def json_lines_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
         yield prompt_of(value, place, settings)
 
 
-def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -> Find:
+def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -> Entry:
     """Return the prompt of one element, or why it has none; ``place`` is file and place in it."""
     source, where = place
     try:
@@ -125,10 +125,10 @@ def _content(value: object, settings: UploadSettings) -> str | list[Any]:
         has = ", ".join(str(key) for key in list(value)[:8]) or "nothing"
         msg = f"it has none of {wanted}; it has {has}"
         raise InputError(msg)
-    found = value[keys[0]]
-    if isinstance(found, str | list):
-        return found
-    msg = f"its {keys[0]} is {_kind(found)}, no text"
+    content = value[keys[0]]
+    if isinstance(content, str | list):
+        return content
+    msg = f"its {keys[0]} is {_kind(content)}, no text"
     raise InputError(msg)
 
 
@@ -159,7 +159,7 @@ def _turns(content: Sequence[object]) -> list[ChatMessage]:
             msg = f"turn {number} of its conversation has no role and content"
             raise InputError(msg)
         if role not in ROLES:
-            msg = f"turn {number} of its conversation is of the role {role!r}, which is not known"
+            msg = f"turn {number} of its conversation has the unknown role {role!r}"
             raise InputError(msg)
         turns.append((ROLES[role], _turn_text(message, number)))
     return turns

@@ -9,10 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from inference.prompts.decoding import check_bytes, decoded
-from inference.prompts.json_prompts import json_finds, json_lines_finds
-from inference.prompts.table_prompts import csv_columns, csv_finds, parquet_columns, parquet_finds
+from inference.prompts.json_prompts import json_entries, json_lines_entries
+from inference.prompts.table_prompts import (
+    csv_columns,
+    csv_entries,
+    parquet_columns,
+    parquet_entries,
+)
 from inference.records.errors import InputError
-from inference.records.prompts import Find, LeftOut, Upload, UploadedPrompt, Uploads, UploadSettings
+from inference.records.prompts import (
+    Entry,
+    LeftOut,
+    Upload,
+    UploadedPrompt,
+    Uploads,
+    UploadSettings,
+)
 
 __all__ = ["LeftOut", "Upload", "UploadSettings", "UploadedPrompt", "Uploads"]
 
@@ -21,7 +33,7 @@ MAX_PROMPTS = 10_000
 SUFFIXES = ("txt", "md", "csv", "tsv", "parquet", "json", "jsonl")
 PASTED = "pasted text"
 BLANK_LINE = "a blank line"
-_Reader = Callable[[Upload, UploadSettings], Iterator[Find]]
+_Reader = Callable[[Upload, UploadSettings], Iterator[Entry]]
 
 
 def read_uploads(files: Iterable[Upload], settings: UploadSettings) -> Uploads:
@@ -29,21 +41,21 @@ def read_uploads(files: Iterable[Upload], settings: UploadSettings) -> Uploads:
     prompts: list[UploadedPrompt] = []
     left_out: list[LeftOut] = []
     notes: list[str] = []
-    seen: dict[tuple[object, ...], int] = {}
+    number_of: dict[tuple[object, ...], int] = {}
     for file in files:
-        for find in _finds_of(file, settings):
-            if isinstance(find, str):
-                notes.append(f"{file.name}: {find}")
+        for entry in _entries_of(file, settings):
+            if isinstance(entry, str):
+                notes.append(f"{file.name}: {entry}")
                 continue
-            if isinstance(find, LeftOut):
-                left_out.append(find)
+            if isinstance(entry, LeftOut):
+                left_out.append(entry)
                 continue
-            reason = _reason_to_leave(find, seen, len(prompts))
+            reason = _reason_to_leave(entry, number_of, len(prompts))
             if reason:
-                left_out.append(LeftOut(source=find.source, place=find.place, reason=reason))
+                left_out.append(LeftOut(source=entry.source, place=entry.place, reason=reason))
             else:
-                prompts.append(find)
-                seen[_identity(find)] = len(prompts)
+                prompts.append(entry)
+                number_of[_identity(entry)] = len(prompts)
     return Uploads(prompts=tuple(prompts), left_out=tuple(left_out), notes=tuple(notes))
 
 
@@ -58,7 +70,7 @@ def columns_of(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
         return ()  # reading it says why
 
 
-def _finds_of(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+def _entries_of(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield what a file holds; a file that cannot be read is left out as a whole."""
     try:
         _check_size(file)
@@ -79,13 +91,13 @@ def _check_size(file: Upload) -> None:
 
 def _reader(file: Upload) -> _Reader:
     readers: dict[str, _Reader] = {
-        "txt": _text_finds,
-        "md": _text_finds,
-        "csv": csv_finds,
-        "tsv": csv_finds,
-        "parquet": parquet_finds,
-        "json": json_finds,
-        "jsonl": json_lines_finds,
+        "txt": _text_entries,
+        "md": _text_entries,
+        "csv": csv_entries,
+        "tsv": csv_entries,
+        "parquet": parquet_entries,
+        "json": json_entries,
+        "jsonl": json_lines_entries,
     }
     reader = readers.get(file.suffix)
     if reader is None:
@@ -95,7 +107,7 @@ def _reader(file: Upload) -> _Reader:
     return reader
 
 
-def _text_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+def _text_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield one prompt, or one for each part where a separator is given."""
     check_bytes(file)
     text, note = decoded(file.content)
@@ -115,14 +127,14 @@ def _text_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
 
 
 def _reason_to_leave(
-    prompt: UploadedPrompt, seen: dict[tuple[object, ...], int], count: int
+    prompt: UploadedPrompt, number_of: dict[tuple[object, ...], int], count: int
 ) -> str:
     """Return why a prompt is left out; empty when it is not."""
     if not prompt.text.strip():
         return "it is empty"
     if count >= MAX_PROMPTS:
         return f"{MAX_PROMPTS:,} prompts are read at most, and these are enough"
-    same = seen.get(_identity(prompt))
+    same = number_of.get(_identity(prompt))
     return f"it is the same as prompt {same}" if same else ""
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from inference.prompts.decoding import check_bytes, decoded
 from inference.prompts.json_prompts import KEYS, prompt_of
 from inference.records.errors import InputError, first_line
-from inference.records.prompts import Find, LeftOut, Upload, UploadedPrompt, UploadSettings
+from inference.records.prompts import Entry, LeftOut, Upload, UploadedPrompt, UploadSettings
 
 DELIMITERS = ",;\t|"
 MAX_FIELD = 50 * 2**20
@@ -34,7 +34,7 @@ def csv_columns(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
     return _names(first, has_header=settings.has_header)
 
 
-def csv_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+def csv_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield the prompt of each row.
 
     Raises:
@@ -67,7 +67,7 @@ def parquet_columns(file: Upload) -> tuple[str, ...]:
     return tuple(_parquet(file).schema_arrow.names)
 
 
-def parquet_finds(file: Upload, settings: UploadSettings) -> Iterator[Find]:
+def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield the prompt of each row; a column of chats holds conversations.
 
     Raises:
@@ -119,7 +119,7 @@ def _csv_rows(text: str, file: Upload) -> Iterator[list[str]]:
 
 
 def _delimiter(text: str, file: Upload) -> str:
-    """Return what parts the fields of the first line."""
+    """Return what separates the fields of the first line."""
     if file.suffix == "tsv":
         return "\t"
     first = text[:SAMPLE].lstrip().partition("\n")[0]
@@ -163,7 +163,7 @@ def _parquet(file: Upload) -> pq.ParquetFile:
 
 
 def _check_type(column: str, kind: Any) -> None:  # noqa: ANN401  pyarrow is not typed
-    """Pass for text and for lists, which may be chats.
+    """Raise InputError unless the column holds text, or lists, which may be chats.
 
     Raises:
         InputError: The column holds something else.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionChoice:
-    """What to look at in every step.
+    """What to capture in every step.
 
     Attributes:
         layer: 0 for the first.
@@ -39,7 +39,7 @@ class AttentionMap:
         query_tokens: Queries covered.
         kv_start: Position of the first key; above 0 where a window has dropped those before.
         kv_tokens: Keys covered.
-        weights: [plane, query cell, kv cell]; None where they could not be seen.
+        weights: [plane, query cell, kv cell]; None where they could not be captured.
         first_token: [plane, query cell], the largest weight on the sequence's first token; None
             when no key of the map is that token.
         rest_of_first_cell: [plane, query cell], the largest weight of the first kv cell without the

@@ -1,4 +1,4 @@
-"""The records of a sweep over batch and context: measured, predicted, and what was left out.
+"""The records of a sweep over batch and context: measured, predicted, and skipped.
 
 They keep the rules of the package: frozen, SI units in the suffix, ``None`` for what is not
 known. No torch.
@@ -16,7 +16,7 @@ from inference.records.rooflines import Bound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchTiming:
-    """Timings of decode steps of so many rows that lead up to a context of so many tokens.
+    """Timings of decode steps of one batch that lead up to one context length.
 
     Attributes:
         used_bytes: Of the K/V at that context, read off its tensors.

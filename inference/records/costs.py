@@ -9,7 +9,7 @@ from inference.records.model import WeightMatrix
 
 
 class Source(StrEnum):
-    """How a figure was come by."""
+    """Where a figure comes from."""
 
     MEASURED = "measured"
     COUNTED = "counted"
@@ -80,7 +80,7 @@ class MatrixCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceilings:
-    """How fast a device can go: its two roofs, and how they were come by."""
+    """How fast a device can go: its two roofs, and where they come from."""
 
     flops_per_s: float
     bytes_per_s: float

@@ -14,7 +14,7 @@ class LatencySummary:
             sequence.
         sequence_tokens_per_s: 1 / TPOT: decode steps only.
         e2e_tokens_per_s: Output tokens / E2E.
-        is_cold: True when a step time in it may hold first-call costs.
+        is_cold: True when a step in it may hold first-call costs.
         excluded_steps: Steps left out of the ITL figures because they were observed.
         wait_s: Part of TTFT before its first step: the wait for a slot; None before that step.
         interrupted: Which of ``itl_s`` (0 for the first) hold another row's prefill.

@@ -15,7 +15,7 @@ class CacheKind(StrEnum):
 
 
 class DecodeMode(StrEnum):
-    """How a decode step is handed to the device."""
+    """How a decode step is launched on the device."""
 
     EAGER = "eager"  # operation by operation
     GRAPH = "graph"  # recorded once, replayed as one launch
@@ -87,7 +87,7 @@ class CacheOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodeOption:
-    """A way to hand decode steps over, and why the model held cannot; empty when it can."""
+    """A way to launch decode steps, and why the model held cannot use it; empty when it can."""
 
     mode: DecodeMode
     reason: str = ""
@@ -95,7 +95,7 @@ class DecodeOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionOption:
-    """An implementation of attention, and why the model held cannot have it; empty when it can."""
+    """An implementation of attention, and why the model held cannot use it; empty when it can."""
 
     kind: AttentionKind
     reason: str = ""

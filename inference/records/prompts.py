@@ -13,7 +13,8 @@ class Upload:
     """A file as it came: its name is shown and never opened.
 
     Attributes:
-        separator: What parts its prompts if the settings say nothing of it; empty for one prompt.
+        separator: What separates its prompts unless the settings say otherwise; empty for
+            one prompt.
     """
 
     name: str
@@ -31,7 +32,7 @@ class UploadSettings:
     """How to read the files.
 
     Attributes:
-        separator: What parts the prompts of a text file; empty when a file is one prompt.
+        separator: What separates the prompts of a text file; empty when a file is one prompt.
         column: The column of a table or the key of an object that holds the prompt; empty for
             ``prompt``, then ``text``, ``messages``, ``conversations``.
         has_header: The first line of a CSV names its columns.
@@ -44,7 +45,7 @@ class UploadSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadedPrompt:
-    """One prompt that was found.
+    """One prompt of a file.
 
     Attributes:
         source: The file's name.
@@ -61,7 +62,7 @@ class UploadedPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOut:
-    """Something that was not taken, and why."""
+    """An entry of a file, or the whole file, that gives no prompt, and why."""
 
     source: str
     place: str
@@ -70,7 +71,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploads:
-    """Everything that the files gave.
+    """What was read from all files.
 
     Attributes:
         notes: What a user should know of how the files were read.
@@ -81,5 +82,5 @@ class Uploads:
     notes: tuple[str, ...]
 
 
-# A note is a sentence about the whole file.
-Find: TypeAlias = UploadedPrompt | LeftOut | str
+# What is read of a file one after another; text is a note about the whole file.
+Entry: TypeAlias = UploadedPrompt | LeftOut | str

@@ -23,7 +23,7 @@ class EnteredCeilings(Ceilings):
 
 
 def roof_tag(ceilings: Ceilings) -> str:
-    """Return how roofs were come by, in the word that stands beside them wherever they are."""
+    """Return where roofs come from, in the word that is shown beside them."""
     return ENTERED if isinstance(ceilings, EnteredCeilings) else ceilings.source.value
 
 
@@ -143,11 +143,11 @@ class RooflinePoint:
         bytes_moved: Counted.
         step_time_s: Measured.
         lower_bound_s: Counted: the longer of computing and moving at the roofs' rates.
-        roof_ratio: Achieved as a share of the roof above this intensity: lower bound / timing.
+        roof_ratio: Achieved as a share of the roof above this intensity: lower bound / step time.
         bound: Which limit it is under.
         alarm: Why a point above a roof cannot be right, in a sentence; empty otherwise.
-        mfu_ratio: FLOPs / (timing x datasheet peak); None without a datasheet.
-        mbu_ratio: Bytes / (timing x datasheet bandwidth); None without a datasheet.
+        mfu_ratio: FLOPs / (step time x datasheet peak); None without a datasheet.
+        mbu_ratio: Bytes / (step time x datasheet bandwidth); None without a datasheet.
     """
 
     part: Part
@@ -183,7 +183,7 @@ class Workload:
 
     Attributes:
         batch: Sequences that run together.
-        context_tokens: Tokens in the cache at the decode step looked at, its own included.
+        context_tokens: Tokens in the cache at the decode step in question, its own included.
     """
 
     batch: int
@@ -227,7 +227,7 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTiming:
-    """Timings of one step that feeds so many tokens of one sequence to an empty cache.
+    """Timings of one step that feeds some tokens of one sequence to an empty cache.
 
     Attributes:
         repeats: Timings behind the three figures.
@@ -247,7 +247,7 @@ class TokenTiming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenSweep:
-    """How the timing of a step grows with the tokens fed in it, measured on the model held.
+    """How the time of a step grows with the tokens fed in it, measured on the model held.
 
     Attributes:
         points: By growing number of tokens, the first of one token.
@@ -261,7 +261,7 @@ class TokenSweep:
 
     @property
     def floor_s(self) -> float:
-        """The timing of a step of one token: all weights are read for it."""
+        """The time of a step of one token: all weights are read for it."""
         return self.points[0].best_s
 
     @property

@@ -28,8 +28,8 @@ class RunInfo:
         chunk_tokens: Tokens of the prompt fed in one step at most; None when all were at once.
         plan: How several requests shared the device.
         ceilings: The device's two roofs for this dtype, measured there; None when they were not.
-        decode: How decode steps were handed over; those that were looked into were eager.
-        decode_note: Why another way was used than the one asked for; empty when none was.
+        decode: How decode steps were launched; those that were observed were eager.
+        decode_note: Why another mode was used than the one asked for; empty when none was.
         device_note: What was chosen to run on and why, in a sentence; empty when not known.
         kernels: What small steps were computed with, and why not with kernels of our own where they
             were not; empty when not known.

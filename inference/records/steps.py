@@ -120,16 +120,16 @@ class StepEvent:
     Attributes:
         index: 0 for the first step of the run.
         started_s: Host monotonic time, on the run's zero.
-        duration_s: One step time over forward and sampling, ended when the device was done.
+        duration_s: The step time: forward and sampling, ended when the device was done.
         observed: True when something was captured that made the step slower.
         cold: True when first-call costs may be inside: the first run after a model was loaded.
-        capture_s: Host time spent on a picture of the step's attention, after its step time and in
-            none; None when nothing was looked at.
+        capture_s: Host time spent on capturing the step's attention, after its step time and in no
+            other; None when nothing was captured.
         parts: Time in linear operations and in attention, in the steps where they were timed.
         waited_s: Idle wait before the step, while no request was there to be served.
-        host_s: Host time from the start of the step time until all its work was handed to the
-            device; None where an operation has finished when its call returns, as on a CPU.
-        decode: How this decode step was handed over; None in prefill, and where it is not known.
+        host_s: Host time from the start of the step until all its work was launched on the device;
+            None where an operation has finished when its call returns, as on a CPU.
+        decode: How this decode step was launched; None in prefill, and where it is not known.
     """
 
     index: int

@@ -55,14 +55,14 @@ class Sample:
     @property
     def text(self) -> str:
         """What came out."""
-        found = (one.text for one in self.trace.outputs if one.request_id == self.request_id)
-        return next(found, "")
+        texts = (one.text for one in self.trace.outputs if one.request_id == self.request_id)
+        return next(texts, "")
 
     @property
     def token_ids(self) -> tuple[int, ...]:
         """The tokens that came out."""
-        found = (one.token_ids for one in self.trace.outputs if one.request_id == self.request_id)
-        return next(found, ())
+        outputs = (one for one in self.trace.outputs if one.request_id == self.request_id)
+        return next((one.token_ids for one in outputs), ())
 
     @property
     def finish(self) -> Finish | None:
@@ -171,11 +171,13 @@ def figures_of(subject: Subject) -> SubjectFigures:
 
 
 def figure_spread(values: Iterable[float | None]) -> FigureSpread:
-    """Return the median and the ends of the values that are known."""
-    known = [value for value in values if value is not None]
-    if not known:
+    """Return the median and the ends of the values that are not None."""
+    measured = [value for value in values if value is not None]
+    if not measured:
         return FigureSpread(middle=None, low=None, high=None, count=0)
-    return FigureSpread(middle=median(known), low=min(known), high=max(known), count=len(known))
+    return FigureSpread(
+        middle=median(measured), low=min(measured), high=max(measured), count=len(measured)
+    )
 
 
 def difference(first: FigureSpread, second: FigureSpread) -> tuple[float, bool | None] | None:

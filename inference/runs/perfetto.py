@@ -72,17 +72,17 @@ def _steps(trace: RunTrace) -> Iterator[dict[str, object]]:
         )
         for row in event.rows:
             token = None if row.token_id is None else texts.get(row.token_id, "")
-            told = {
+            args = {
                 "query_tokens": row.query_tokens,
                 "context_tokens": row.context_tokens,
                 "token_id": row.token_id,
                 "token": token,
                 "finish": None if row.finish is None else row.finish.value,
             }
-            yield _span(event, track[row.request_id], token or event.phase.value, told)
+            yield _span(event, track[row.request_id], token or event.phase.value, args)
 
 
-def _span(event: StepEvent, track: int, name: str, told: Mapping[str, object]) -> dict[str, object]:
+def _span(event: StepEvent, track: int, name: str, args: Mapping[str, object]) -> dict[str, object]:
     return {
         "ph": "X",
         "pid": PROCESS,
@@ -91,7 +91,7 @@ def _span(event: StepEvent, track: int, name: str, told: Mapping[str, object]) -
         "cat": event.phase.value,
         "ts": _microseconds(event.started_s),
         "dur": _microseconds(event.duration_s),
-        "args": {key: value for key, value in told.items() if value is not None},
+        "args": {key: value for key, value in args.items() if value is not None},
     }
 
 

@@ -23,8 +23,8 @@ LONGEST_GAP_S = 0.5
 def step_ends_s(events: Sequence[StepEvent]) -> tuple[float, ...]:
     """Return when each step is over at the run's own pace, counted from its first step.
 
-    A step takes its step time and the host time up to it, of which at most ``LONGEST_GAP_S`` is
-    kept.
+    A step lasts for its step time and for the host time before it, of which at most
+    ``LONGEST_GAP_S`` counts.
     """
     lasting = [event.duration_s for event in events]
     for index in range(1, len(events)):
@@ -73,6 +73,6 @@ def outputs_of(
 
 
 def _text(ids: Iterable[int], piece_of: dict[int, TokenPiece]) -> str:
-    found = (piece_of[token_id] for token_id in ids if token_id in piece_of)
-    raw = b"".join(piece.raw for piece in found if not piece.is_special)
+    pieces = (piece_of[token_id] for token_id in ids if token_id in piece_of)
+    raw = b"".join(piece.raw for piece in pieces if not piece.is_special)
     return raw.decode("utf-8", errors="replace")

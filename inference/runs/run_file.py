@@ -114,7 +114,7 @@ def with_current_names(text: bytes) -> bytes:
 
 
 def write(traces: RunTrace | Sequence[RunTrace], path: Path) -> None:
-    """Write a run file in one stroke: readers see the old file or the whole new one.
+    """Write a run file at once: readers see the former file or the whole of this one.
 
     Raises:
         InputError: There is no room, or the folder may not be written.
@@ -183,19 +183,19 @@ def _check_heads(listed: bytes) -> None:
 def _complaint(error: ValidationError) -> str:
     """Return the first thing wrong, as `events[0].duration_s: what is wrong`."""
     first = error.errors(include_url=False, include_input=False)[0]
-    place = "".join(
+    field = "".join(
         f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"][1:]
     )
     message = first["msg"].removeprefix("Value error, ")
-    return f"{place.removeprefix('.')}: {message[:1].lower()}{message[1:]}"
+    return f"{field.removeprefix('.')}: {message[:1].lower()}{message[1:]}"
 
 
-def _check_consistent(run: RunTrace, place: int) -> None:
+def _check_consistent(run: RunTrace, index: int) -> None:
     """Raise RunFileError where parts of a run contradict each other."""
     for check in (_request_problem, _event_problem, _growth_problem):
         problem = check(run)
         if problem is not None:
-            msg = f"the run file is damaged: run {place + 1}, {problem}; save the run again"
+            msg = f"the run file is damaged: run {index + 1}, {problem}; save the run again"
             raise RunFileError(msg)
 
 
@@ -205,8 +205,8 @@ def _request_problem(run: RunTrace) -> str | None:
         return "requests: none"
     if len(set(ids)) != len(ids):
         return "requests: two have the same request_id"
-    known = set(ids)
-    if any(output.request_id not in known for output in run.outputs):
+    id_set = set(ids)
+    if any(output.request_id not in id_set for output in run.outputs):
         return "outputs: a request_id that is not among the requests"
     if any(token < 0 for request in run.requests for token in request.prompt_ids):
         return "requests: prompt_ids holds a negative id"
@@ -214,13 +214,13 @@ def _request_problem(run: RunTrace) -> str | None:
 
 
 def _event_problem(run: RunTrace) -> str | None:
-    known = {request.request_id for request in run.requests}
+    request_ids = {request.request_id for request in run.requests}
     for index, event in enumerate(run.events):
         if event.index != index:
             return f"events[{index}].index: {event.index} where {index} was expected"
         if not event.rows:
             return f"events[{index}].rows: none"
-        if any(row.request_id not in known for row in event.rows):
+        if any(row.request_id not in request_ids for row in event.rows):
             return f"events[{index}].rows: a request_id that is not among the requests"
         if any(_is_absurd(row) for row in event.rows):
             return f"events[{index}].rows: a token id or a context beyond all reason"

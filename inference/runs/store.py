@@ -34,7 +34,7 @@ MAX_NAME = 120
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CachedEntry:
     """An entry in memory, and the state of the files it was read from."""
 
     stamp: tuple[int, ...]
@@ -47,15 +47,15 @@ class RunStore:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = (folder or data_folder()) / "runs"
         self._lock = threading.Lock()
-        self._known: dict[str, _Known] = {}
+        self._cached: dict[str, _CachedEntry] = {}
 
     # Reading
 
     def entries(self) -> tuple[RunEntry, ...]:
         """Return an entry for each run, the newest first; damaged ones say what is wrong."""
-        found = [self._entry(key) for key in self._keys(self.folder)]
+        entries = [self._entry(key) for key in self._keys(self.folder)]
         return tuple(
-            sorted((one for one in found if one), key=lambda one: one.started_at, reverse=True)
+            sorted((one for one in entries if one), key=lambda one: one.started_at, reverse=True)
         )
 
     def entry(self, key: str) -> RunEntry | None:
@@ -88,9 +88,9 @@ class RunStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write(trace, self._run_path(key))
-            known = self.entry(key)
+            former = self.entry(key)
             entry = entry_of(trace, key, self._run_path(key).stat().st_size)
-            entry = replace(entry, name=name or (known.name if known else ""))
+            entry = replace(entry, name=name or (former.name if former else ""))
             replace_file(self._entry_path(key), entry_to_json(entry))
         except OSError as error:
             raise InputError(no_room(self.folder, error)) from error
@@ -184,12 +184,12 @@ class RunStore:
         with suppress(OSError):
             stamp.append(self._entry_path(key).stat().st_mtime_ns)
         with self._lock:
-            known = self._known.get(key)
-        if known is not None and known.stamp == tuple(stamp):
-            return known.entry
+            cached = self._cached.get(key)
+        if cached is not None and cached.stamp == tuple(stamp):
+            return cached.entry
         entry = self._read_entry(key, run_stat.st_size)
         with self._lock:
-            self._known[key] = _Known(tuple(stamp), entry)
+            self._cached[key] = _CachedEntry(tuple(stamp), entry)
         return entry
 
     def _read_entry(self, key: str, file_bytes: int) -> RunEntry:

@@ -60,26 +60,26 @@ class Recording:
         """Append one telemetry sample."""
         self._telemetry.append(sample)
 
-    def add_attention(self, seen: AttentionMap, query: int | None = None) -> None:
-        """Keep what one step attended to, in memory only; the oldest decode steps go first.
+    def add_attention(self, attention: AttentionMap, query: int | None = None) -> None:
+        """Keep the map of one step, in memory only; the oldest decode steps go first.
 
         Args:
-            seen: Of another choice than those kept, it takes the place of all of them.
+            attention: The map; of another choice than those kept, it replaces all of them.
             query: The one query that was asked for; None when the map is of the whole step.
         """
         if query is not None:
-            self.exact_row = seen
+            self.exact_row = attention
             return
-        first = next(iter(self._attention.values()), seen)
-        if first.choice != seen.choice:
+        first = next(iter(self._attention.values()), attention)
+        if first.choice != attention.choice:
             self.forget_attention()
-        before = self._attention.pop(seen.step_index, None)
-        self._attention[seen.step_index] = seen
-        self._attention_bytes += seen.nbytes - (before.nbytes if before is not None else 0)
+        before = self._attention.pop(attention.step_index, None)
+        self._attention[attention.step_index] = attention
+        self._attention_bytes += attention.nbytes - (before.nbytes if before is not None else 0)
         while self._attention_bytes > ATTENTION_BYTES:
             rows = (step for step, kept in self._attention.items() if kept.query_tokens == 1)
-            oldest = next(rows, seen.step_index)
-            if oldest == seen.step_index:
+            oldest = next(rows, attention.step_index)
+            if oldest == attention.step_index:
                 return
             self._attention_bytes -= self._attention.pop(oldest).nbytes
 

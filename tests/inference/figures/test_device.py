@@ -212,7 +212,7 @@ def test_steps_that_left_the_graph_are_counted() -> None:
 
     [note] = notes_of(trace)
 
-    assert note.startswith("1 decode step left the graph way to be looked into")
+    assert note.startswith("1 decode step ran eagerly, not as graph")
 
 
 def test_an_undisturbed_run_has_no_notes() -> None:

@@ -172,7 +172,7 @@ def test_a_bad_line_leaves_the_others_alone() -> None:
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ({"messages": [{"role": "robot", "content": "x"}]}, "role 'robot', which is not known"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, "unknown role 'robot'"),
         ({"messages": [{"role": "assistant", "content": "x"}]}, "no turn of a user"),
         ({"messages": [{"content": "x"}]}, "turn 1 of its conversation has no role"),
         ({"messages": [{"role": "user", "content": [{"type": "image"}]}]}, "other than text"),
@@ -214,7 +214,7 @@ def test_parquet_of_no_use_is_a_sentence(content: bytes, sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("encoding", "note"),
-    [("utf-8-sig", ""), ("utf-16", ""), ("utf-16-le", "UTF-16"), ("cp1252", "no UTF-8; read as")],
+    [("utf-8-sig", ""), ("utf-16", ""), ("utf-16-le", "UTF-16"), ("cp1252", "not UTF-8; read as")],
 )
 def test_any_encoding_that_can_be_recognised_is_read(encoding: str, note: str) -> None:
     text = "Où est la bibliothèque ? Là-bas, à côté de l'école, près du café où l'été dernier…"
