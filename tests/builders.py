@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
@@ -13,6 +15,7 @@ from inference.records.model import Device, LayerType, ModelShape, TokenizerFile
 from inference.records.options import Sampling
 from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import CacheState, Candidate, Phase, RowStep, StepEvent
+from inference.records.telemetry import TelemetrySample
 from inference.runs.run_file import read_bytes
 
 LAYERS = 2
@@ -131,4 +134,28 @@ def order(
         seed=0,
         is_raw=True,
         load=load,
+    )
+
+
+def steps(*, prefill_s: float, decode_s: float, count: int) -> tuple[StepEvent, ...]:
+    """Return a prefill of 8 tokens and ``count`` decode steps, one after the other without gaps."""
+    first = replace(step(0, 8, 1), started_s=0.0, duration_s=prefill_s)
+    rest = [
+        replace(
+            step(index, 8, 1),
+            started_s=prefill_s + (index - 1) * decode_s,
+            duration_s=decode_s,
+        )
+        for index in range(1, count + 1)
+    ]
+    return (first, *rest)
+
+
+def trace_with(events: Sequence[StepEvent], samples: Sequence[TelemetrySample] = ()) -> RunTrace:
+    return RunTrace(
+        info=run_info(),
+        requests=(),
+        events=tuple(events),
+        telemetry=tuple(samples),
+        outputs=(),
     )

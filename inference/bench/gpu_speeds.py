@@ -13,7 +13,8 @@ import torch
 from inference.bench.gpu_setup import Bench, decoding
 from inference.engine.loop import GenerationOptions
 from inference.engine.memory_limit import MemoryLimit
-from inference.figures.device import PhaseEnergy, energy_by_phase, host_lead
+from inference.figures.device import host_lead
+from inference.figures.energy import PhaseEnergy, energy_by_phase
 from inference.figures.latency import batch_tokens_per_s
 from inference.models.devices import gpu_id
 from inference.process.telemetry import Sources

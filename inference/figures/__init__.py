@@ -1,4 +1,4 @@
-"""Runs to numbers: latency, goodput, and what the device did. Pure, no torch.
+"""Runs to numbers: latency, goodput, energy, and what the device did. Pure, no torch.
 
-May import ``records`` and ``counting``.
+May import ``records`` and ``counting``. Read ``latency``; the others stand alone.
 """

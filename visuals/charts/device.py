@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from inference.figures.device import Achieved, PhaseEnergy, achieved, energy_by_phase, host_lead
+from inference.figures.device import Achieved, achieved, host_lead
+from inference.figures.energy import PhaseEnergy, energy_by_phase
 from inference.records.options import CacheKind
 from inference.records.run import RunTrace
 from inference.records.steps import Phase

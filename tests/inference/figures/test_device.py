@@ -1,122 +1,18 @@
-"""Energy, launches, rates and disturbances of runs built by hand."""
+"""Launches, rates and disturbances of runs built by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from inference.figures.device import achieved, energy_by_phase, host_lead, notes_of
+from inference.figures.device import achieved, host_lead, notes_of
 from inference.records.costs import Ceilings, Source
 from inference.records.model import MatrixRole, WeightMatrix
 from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
-from inference.records.steps import Phase, StepEvent
 from inference.records.telemetry import TelemetrySample
-from tests.builders import TINY_SHAPE, run_info, step
-
-PROMPT_TOKENS = 8
-
-
-def steps(*, prefill_s: float, decode_s: float, count: int) -> tuple[StepEvent, ...]:
-    """Return a prefill and so many decode steps behind each other, without gaps."""
-    first = replace(step(0, PROMPT_TOKENS, 1), started_s=0.0, duration_s=prefill_s)
-    rest = [
-        replace(
-            step(index, PROMPT_TOKENS, 1),
-            started_s=prefill_s + (index - 1) * decode_s,
-            duration_s=decode_s,
-        )
-        for index in range(1, count + 1)
-    ]
-    return (first, *rest)
-
-
-def trace_with(events: Sequence[StepEvent], samples: Sequence[TelemetrySample] = ()) -> RunTrace:
-    return RunTrace(
-        info=run_info(),
-        requests=(),
-        events=tuple(events),
-        telemetry=tuple(samples),
-        outputs=(),
-    )
-
-
-def counter(seconds: float, *, prefill_s: float, interval_s: float = 0.1) -> list[TelemetrySample]:
-    """Return samples of a GPU that takes 200 W in prefill and 50 W afterwards, from the start."""
-    samples: list[TelemetrySample] = []
-    for number in range(round(seconds / interval_s) + 1):
-        at_s = number * interval_s
-        energy_j = 200 * min(at_s, prefill_s) + 50 * max(0.0, at_s - prefill_s)
-        samples.append(TelemetrySample(at_s=at_s, energy_j=1000 + energy_j))
-    return samples
-
-
-def test_energy_of_a_token_is_the_counters_difference_over_the_phases_tokens() -> None:
-    events = steps(prefill_s=2.0, decode_s=0.05, count=100)
-
-    prefill, decode = energy_by_phase(trace_with(events, counter(7.0, prefill_s=2.0)))
-
-    assert (prefill.phase, decode.phase) == (Phase.PREFILL, Phase.DECODE)
-    assert prefill.energy_j == pytest.approx(400)
-    assert prefill.joules_per_token == pytest.approx(50)
-    assert decode.energy_j == pytest.approx(250)
-    assert decode.joules_per_token == pytest.approx(2.5)
-
-
-def test_the_counters_own_interval_bounds_what_is_known() -> None:
-    events = steps(prefill_s=2.0, decode_s=0.05, count=100)
-
-    prefill, decode = energy_by_phase(trace_with(events, counter(7.0, prefill_s=2.0)))
-
-    assert prefill.interval_s == pytest.approx(0.1)
-    assert prefill.uncertain_ratio == pytest.approx(0.1)
-    assert decode.uncertain_ratio == pytest.approx(0.04)
-
-
-def test_a_phase_shorter_than_the_counter_can_tell_has_no_energy_and_a_reason() -> None:
-    events = steps(prefill_s=0.2, decode_s=0.05, count=100)
-
-    prefill, decode = energy_by_phase(trace_with(events, counter(5.2, prefill_s=0.2)))
-
-    assert prefill.energy_j is None
-    assert prefill.joules_per_token is None
-    assert prefill.reason == "it took 0.2 s; the counter moves every 0.1 s, so 1 s are needed"
-    assert decode.energy_j is not None
-
-
-def test_a_counter_that_moves_seldom_counts_by_its_moves_and_not_by_the_samples() -> None:
-    events = steps(prefill_s=2.0, decode_s=0.05, count=100)
-    coarse = [
-        replace(one, energy_j=1000 + 50.0 * int(one.at_s)) for one in counter(7.0, prefill_s=2.0)
-    ]
-
-    prefill, _ = energy_by_phase(trace_with(events, coarse))
-
-    assert prefill.interval_s == pytest.approx(1.0)
-    assert prefill.energy_j is None
-
-
-def test_steps_far_apart_are_spans_of_their_own() -> None:
-    events = tuple(
-        replace(event, started_s=event.index * 2.0, duration_s=0.1)
-        for event in steps(prefill_s=0.1, decode_s=0.1, count=4)
-    )
-
-    _, decode = energy_by_phase(trace_with(events, counter(9.0, prefill_s=0.1)))
-
-    assert decode.seconds == pytest.approx(0.4)
-    assert decode.energy_j is None
-
-
-def test_without_a_counter_no_energy_is_made_up() -> None:
-    both = energy_by_phase(trace_with(steps(prefill_s=2.0, decode_s=0.05, count=10)))
-
-    assert [one.energy_j for one in both] == [None, None]
-    assert {one.reason for one in both} == {
-        "the GPU's energy counter was not read, or did not move"
-    }
+from tests.builders import TINY_SHAPE, steps, trace_with
 
 
 @pytest.mark.parametrize(
@@ -195,7 +91,7 @@ def test_other_programs_on_the_gpu_are_flagged() -> None:
     assert note.startswith("Up to 2 other programs had the GPU open in 1 of 2 readings")
 
 
-def test_a_way_to_decode_that_could_not_be_had_is_told_with_its_reason() -> None:
+def test_a_decode_mode_that_could_not_be_used_is_noted_with_its_reason() -> None:
     trace = trace_with(())
     trace = replace(trace, info=replace(trace.info, decode_note="this run is on the CPU"))
 
