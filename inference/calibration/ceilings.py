@@ -1,7 +1,7 @@
 """Measures this device's two roofs: how fast it reads memory, and how fast it multiplies matrices.
 
-Each roof is the best timing of a sweep; every size of it is kept with its best, median and worst
-timing. Two traps are avoided. Memory is written before it is read: pages that were never written
+Each roof is the best rate of a sweep; every size of it is kept with its best, median and worst
+rate. Two traps are avoided. Memory is written before it is read: pages that were never written
 are all the same page of zeros, which the cache serves at many times the speed of memory. And the
 read goes well beyond the last cache, which on a server processor may hold hundreds of megabytes.
 """
@@ -146,7 +146,7 @@ class _Meter:
     """Times kernels call by call.
 
     Attributes:
-        last_time_s: The median timing of the latest point, for one call of its kernel.
+        last_time_s: The median time of one call of the latest point's kernel.
     """
 
     def __init__(self, clock: StepClock, should_stop: ShouldStop) -> None:

@@ -44,49 +44,7 @@ class ShapeAnswer:
 
 
 WORKING = ShapeAnswer(is_working=True)
-
-
-class ShapeJobs:
-    """All configs asked for, one counted at a time; what nobody asks for any more is skipped."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._asked_s: dict[str, float] = {}
-        self._lock = threading.Lock()
-        self._one_at_a_time = threading.Lock()
-        self._answers: dict[str, ShapeAnswer] = {}
-
-    def answer(self, fields: Mapping[str, object], dtype: str) -> ShapeAnswer:
-        """Return what is known of this config in this dtype; the first call starts counting it."""
-        key = json.dumps([dtype, fields], sort_keys=True)
-        with self._lock:
-            self._asked_s[key] = self._now()
-            answer = self._answers.get(key)
-            if answer is not None:
-                return answer
-            self._answers[key] = WORKING
-            for old in list(self._answers)[:-KEPT_ANSWERS]:
-                del self._answers[old]
-                self._asked_s.pop(old, None)
-        work = threading.Thread(
-            target=self._work, args=(key, fields, dtype), name="shape-job", daemon=True
-        )
-        work.start()
-        return WORKING
-
-    def _work(self, key: str, fields: Mapping[str, object], dtype: str) -> None:
-        with self._one_at_a_time:
-            with self._lock:
-                is_wanted = self._now() - self._asked_s.get(key, 0.0) <= PATIENCE_S
-                if not is_wanted:
-                    self._answers.pop(key, None)
-                    self._asked_s.pop(key, None)
-            if not is_wanted:
-                return
-            answer = count_apart(fields, dtype)
-        with self._lock:
-            if key in self._answers:
-                self._answers[key] = answer
+Count = Callable[[Mapping[str, object], str], ShapeAnswer]
 
 
 def read_config_fields(content: bytes) -> dict[str, object]:
@@ -140,6 +98,57 @@ def _count(pipe: Connection, fields: dict[str, object], dtype: str) -> None:
     except TokenByTokenError as error:
         answer = ShapeAnswer(sentence=str(error))
     pipe.send(answer)
+
+
+def _start_thread(work: Callable[[], None]) -> None:
+    threading.Thread(target=work, name="shape-job", daemon=True).start()
+
+
+class ShapeJobs:
+    """All configs asked for, one counted at a time; what nobody asks for any more is skipped."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        count: Count = count_apart,
+        start: Callable[[Callable[[], None]], None] = _start_thread,
+    ) -> None:
+        self._now = now
+        self._count = count
+        self._start = start
+        self._asked_s: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._one_at_a_time = threading.Lock()
+        self._answers: dict[str, ShapeAnswer] = {}
+
+    def answer(self, fields: Mapping[str, object], dtype: str) -> ShapeAnswer:
+        """Return what is known of this config in this dtype; the first call starts counting it."""
+        key = json.dumps([dtype, fields], sort_keys=True)
+        with self._lock:
+            self._asked_s[key] = self._now()
+            answer = self._answers.get(key)
+            if answer is not None:
+                return answer
+            self._answers[key] = WORKING
+            for old in list(self._answers)[:-KEPT_ANSWERS]:
+                del self._answers[old]
+                self._asked_s.pop(old, None)
+        self._start(lambda: self._work(key, fields, dtype))
+        return WORKING
+
+    def _work(self, key: str, fields: Mapping[str, object], dtype: str) -> None:
+        with self._one_at_a_time:
+            with self._lock:
+                is_wanted = self._now() - self._asked_s.get(key, 0.0) <= PATIENCE_S
+                if not is_wanted:
+                    self._answers.pop(key, None)
+                    self._asked_s.pop(key, None)
+            if not is_wanted:
+                return
+            answer = self._count(fields, dtype)
+        with self._lock:
+            if key in self._answers:
+                self._answers[key] = answer
 
 
 @cache

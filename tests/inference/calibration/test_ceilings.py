@@ -1,4 +1,4 @@
-"""Roofs measured on scripted clocks, and kept in files."""
+"""Roofs measured on scripted clocks, and kept between runs."""
 
 from __future__ import annotations
 

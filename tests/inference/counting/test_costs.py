@@ -1,4 +1,4 @@
-"""Tests of inference/costs.py: counts against independent counts and hand-worked numbers."""
+"""FLOPs and bytes of steps against independent counts and hand-worked numbers."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 from inference.counting.public_configs import public_config, public_config_names
 from inference.counting.public_shapes import SHAPES_FILE, STORED_DTYPES, public_shape
-from inference.counting.shape_jobs import MOST_BYTES, ShapeJobs, count_apart, read_config_fields
+from inference.counting.shape_jobs import MOST_BYTES, count_apart, read_config_fields
 from inference.models.shapes import shape_of_config
 from inference.records.errors import InputError
 
@@ -85,11 +85,3 @@ def test_a_config_that_cannot_be_counted_is_a_sentence() -> None:
 
     assert answer.shape is None
     assert "no_such_thing" in answer.sentence
-
-
-def test_a_config_is_counted_once_however_often_it_is_asked_for() -> None:
-    jobs = ShapeJobs()
-    known = count_apart({"model_type": "no_such_thing"}, "float32")
-    jobs._answers[json.dumps(["float32", {"model_type": "x"}], sort_keys=True)] = known
-
-    assert jobs.answer({"model_type": "x"}, "float32") is known
