@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inference.runs.store import RunStore
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.groups import Groups
 
 

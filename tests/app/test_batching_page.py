@@ -30,7 +30,7 @@ from inference.records.steps import Phase
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready
 from tests.visuals.batches import batch_trace
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 from visuals.pages.batch_setup import EXAMPLES, SAME, TYPED, split_prompts
 
 pytestmark = pytest.mark.app

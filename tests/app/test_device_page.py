@@ -15,7 +15,7 @@ from inference.records.status import RunState
 from inference.records.telemetry import TelemetrySample
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 
 pytestmark = pytest.mark.app
 

@@ -14,7 +14,7 @@ from inference.records.status import RunState
 from inference.runs.run_file import to_json
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.live_run import LiveRun
 from visuals.pages.live import recorded_trace
 

@@ -12,7 +12,7 @@ from inference.records.attention import AttentionChoice
 from inference.records.options import AttentionKind, AttentionOption, CacheKind, CacheOption
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 
 pytestmark = pytest.mark.app
 

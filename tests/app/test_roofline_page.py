@@ -15,8 +15,7 @@ from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.charts.test_what_if import SWEEP
 from tests.visuals.counted import COUNTED_SHAPE
-from tests.visuals.live.test_calibration import MEASURED
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.charts.crossover import COUNTS
 from visuals.pages.what_if import OWN_RATES, THIS_MACHINE
 

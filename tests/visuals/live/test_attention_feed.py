@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from inference.records.attention import AttentionChoice, AttentionMap
+from tests.visuals.live_doubles import Message, taken_apart
 from visuals.live.attention_feed import (
     MAX_MESSAGE_BYTES,
     Captured,
@@ -22,32 +18,6 @@ from visuals.live.attention_feed import (
 
 CHOICE = AttentionChoice(layer=1)
 RANDOM = np.random.default_rng(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message taken apart."""
-
-    size: int
-    header: dict[str, Any]
-    arrays: list[NDArray[Any]]
-
-
-def taken_apart(message: bytes) -> Message:
-    length = int.from_bytes(message[:4], "little")
-    header = json.loads(message[4 : 4 + length])
-    body, at, arrays = message[4 + length :], 0, []
-    shapes = [(tuple(one["shape"]), one["rest"]) for one in header.get("blocks", ())]
-    for shape, has_rest in shapes:
-        for part in (shape, shape[:2]) if has_rest else (shape,):
-            count = int(np.prod(part))
-            arrays.append(np.frombuffer(body, "<f2", count, at).reshape(part))
-            at += 2 * count
-    if header["kind"] == "row":
-        arrays.append(np.frombuffer(body, "<f4"))
-        at = len(body)
-    assert at == len(body)
-    return Message(len(message), header, arrays)
 
 
 def everything(feed: Feed, captured: Captured) -> list[Message]:

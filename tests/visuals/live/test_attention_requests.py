@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,58 +10,14 @@ from inference.process.messages import (
     CaptureAttention,
     CaptureRefused,
     RunEnded,
-    RunStarted,
 )
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.options import BatchPlan
 from inference.records.status import RunState
-from tests.builders import DEFAULT_LOAD, model_ready, order, run_info
 from tests.visuals.batches import batch_trace
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import FIRST, CapturedHub
 from visuals.live import attention_requests
 from visuals.live.live_run import LiveRun
-
-FIRST = AttentionChoice(layer=1)
-
-
-class CapturedHub(HubUnderTest):
-    """A hub whose runs are looked at."""
-
-    def begin_captured(self, choice: AttentionChoice | None = None) -> LiveRun:
-        if self.hub.engine_status().ready is None:
-            self.hub.preload(DEFAULT_LOAD)
-            self.engine.reply(model_ready())
-        run = self.hub.submit(replace(order("hello"), is_captured=True, capture=choice))
-        self.engine.reply(RunStarted(info=run_info(run.run_id)))
-        return run
-
-    def begin_batch(
-        self, plan: BatchPlan, *, gap_s: float = 0.0, is_captured: bool = True
-    ) -> LiveRun:
-        self.hub.preload(DEFAULT_LOAD)
-        self.engine.reply(model_ready())
-        arrivals_s = (0.0, gap_s, 2 * gap_s)
-        wanted = replace(order("a"), prompts=("a", "b", "c"), arrivals_s=arrivals_s, plan=plan)
-        run = self.hub.submit(replace(wanted, is_captured=is_captured))
-        self.engine.reply(RunStarted(info=replace(run_info(run.run_id), plan=plan)))
-        return run
-
-    def attended(self, run: LiveRun, choice: AttentionChoice, step_index: int = 0) -> AttentionMap:
-        seen = AttentionMap(
-            choice=choice,
-            step_index=step_index,
-            query_start=step_index and 4 + step_index,
-            query_tokens=1 if step_index else 5,
-            kv_tokens=5 + step_index,
-            weights=np.ones((1, 1 if step_index else 5, 5 + step_index), dtype=np.float32),
-        )
-        self.engine.reply(Attended(run_id=run.run_id, step_index=step_index, attention=seen))
-        return seen
-
-    def captures(self) -> list[CaptureAttention]:
-        return [
-            command for command in self.engine.commands if isinstance(command, CaptureAttention)
-        ]
 
 
 @pytest.fixture

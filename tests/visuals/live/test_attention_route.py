@@ -11,8 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from inference.process.messages import CaptureAttention
 from inference.records.attention import AttentionChoice
-from tests.visuals.live.test_attention_feed import taken_apart
-from tests.visuals.live.test_attention_requests import FIRST, CapturedHub
+from tests.visuals.live_doubles import FIRST, CapturedHub, taken_apart
 from visuals.live.attention_route import attention_routes
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
@@ -18,25 +17,11 @@ from inference.process.messages import (
     SweepTokens,
 )
 from inference.records.errors import InputError
-from inference.records.rooflines import MeasuredCeilings, SweepPoint
 from inference.records.status import LoadStage, RunState
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready, order
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.live.calibration import NOT_KEPT
 from visuals.live.hub import WATCHED_SPLIT
-
-POINT = SweepPoint(label="a sweep", size=1, best=2e9, median=1.8e9, worst=1e9, repeats=7)
-MEASURED = MeasuredCeilings(
-    device=TINY_DEVICE,
-    dtype="float32",
-    machine="a test machine, 1 thread",
-    torch_version="2.13.0",
-    threads=1,
-    last_cache_bytes=1 << 20,
-    measured_at=datetime(2026, 1, 2, tzinfo=UTC),
-    reads=(POINT,),
-    products=(replace(POINT, best=6e9),),
-)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from inference.process.messages import EngineDied, RunEnded, RunStarted
 from inference.records.errors import InputError, PromptError
 from inference.records.status import RunState
 from tests.builders import DEFAULT_LOAD, model_ready, order, run_info
-from tests.visuals.live.test_hub import GRACE_S, HubUnderTest
+from tests.visuals.live_doubles import GRACE_S, HubUnderTest
 from visuals.live.groups import MAX_RUNS, Groups, PlannedRun, RunGroup
 
 

@@ -10,59 +10,20 @@ from inference.process.messages import (
     Action,
     Control,
     EngineDied,
-    Generate,
     LoadFailed,
     Loading,
     LoadModel,
     RunEnded,
     RunStarted,
     StateChanged,
-    Stepped,
 )
 from inference.records.errors import InputError, PromptError
 from inference.records.model import TokenizerFiles
 from inference.records.options import CacheKind, DecodeMode
 from inference.records.status import LoadStage, RunState
-from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info, step
-from tests.doubles import ScriptedEngine
-from visuals.live.hub import Hub
-from visuals.live.live_run import LiveRun
+from tests.builders import DEFAULT_LOAD, byte_id, model_ready, order, run_info
+from tests.visuals.live_doubles import GRACE_S, HubUnderTest
 from visuals.live.registry import FIRST_VIEWER_S
-
-GRACE_S = 30.0
-
-
-class HubUnderTest:
-    """A hub on a scripted engine and a scripted time."""
-
-    def __init__(self) -> None:
-        self.time_s = 0.0
-        self.engines: list[ScriptedEngine] = []
-        self.hub = Hub(self._start, now=lambda: self.time_s, grace_s=GRACE_S)
-
-    def _start(self, on_reply: object) -> ScriptedEngine:
-        self.engines.append(ScriptedEngine(on_reply))
-        return self.engines[-1]
-
-    @property
-    def engine(self) -> ScriptedEngine:
-        return self.engines[-1]
-
-    def generates(self) -> list[Generate]:
-        return [command for command in self.engine.commands if isinstance(command, Generate)]
-
-    def begin(self, prompt: str = "hello") -> LiveRun:
-        """Submit a run on a loaded model and let the engine take it up."""
-        if self.hub.engine_status().ready is None:
-            self.hub.preload(DEFAULT_LOAD)
-            self.engine.reply(model_ready())
-        run = self.hub.submit(order(prompt))
-        self.engine.reply(RunStarted(info=run_info(run.run_id)))
-        return run
-
-    def step(self, run: LiveRun, index: int, letter: str) -> None:
-        event = step(index, len(run.requests[0].prompt_ids), byte_id(letter))
-        self.engine.reply(Stepped(run_id=run.run_id, event=event))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from inference.process.messages import Action
 from inference.records.run import RunTrace
 from inference.records.status import RunState
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 from tests.visuals.traces import trace_of
 from visuals.live.live_run import LiveRun
 

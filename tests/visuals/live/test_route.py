@@ -16,7 +16,7 @@ from inference.process.messages import RunEnded
 from inference.records.status import RunState
 from inference.records.telemetry import TelemetrySample
 from tests.builders import byte_id
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.route import frame_interval_s, live_routes
 
 POLICY_VIOLATION = 1008

@@ -10,7 +10,7 @@ import pytest
 from inference.process.messages import RunEnded
 from inference.records.status import RunState
 from inference.runs.store import RunStore
-from tests.visuals.live.test_hub import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest
 from tests.visuals.traces import trace_of
 from visuals.live.live_run import LiveRun
 from visuals.live.registry import KEPT_RUNS
