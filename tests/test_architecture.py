@@ -20,6 +20,7 @@ WITHOUT_TORCH = (
     "inference.prompts",
     "inference.runs",
     "inference.models.catalog",
+    "inference.models.chat_templates",
     "inference.models.hf_hub",
     "inference.models.model_files",
     "inference.models.tokenization",

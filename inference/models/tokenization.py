@@ -15,6 +15,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from inference.models.chat_templates import Conversation, Render, render_here
 from inference.records.errors import PromptError, UnsupportedModelError
 from inference.records.model import TokenizerFiles, TokenPiece
 
@@ -34,8 +35,9 @@ class Spelling(StrEnum):
 class TextCodec:
     """Encodes prompts and spells tokens, as one model's tokenizer does."""
 
-    def __init__(self, files: TokenizerFiles) -> None:
+    def __init__(self, files: TokenizerFiles, render: Render = render_here) -> None:
         self._files = files
+        self._render = render
         self._tokenizer = Tokenizer.from_str(files.tokenizer_json)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
@@ -48,14 +50,18 @@ class TextCodec:
         self._pieces: dict[int, TokenPiece] = {}
 
     @classmethod
-    def from_files(cls, files: TokenizerFiles) -> TextCodec:
+    def from_files(cls, files: TokenizerFiles, render: Render = render_here) -> TextCodec:
         """Return a codec of what the engine process sent.
+
+        Args:
+            files: The tokenizer and the chat template.
+            render: Applies the chat template.
 
         Raises:
             UnsupportedModelError: The tokenizer cannot be read.
         """
         try:
-            return cls(files)
+            return cls(files, render)
         except Exception as error:  # the tokenizers library raises Exception itself
             msg = f"the model's tokenizer cannot be read: {error}; choose another model"
             raise UnsupportedModelError(msg) from error
@@ -111,24 +117,13 @@ class TextCodec:
         template = self._files.chat_template
         if template is None:
             return "\n\n".join(content for _, content in turns)
-        # Half a second to import, so only where a template is applied.
-        from transformers.utils.chat_template_utils import (  # noqa: PLC0415
-            render_jinja_template,
-        )
-
-        names: dict[str, Any] = dict(self._files.special_tokens)
-        try:
-            rendered, _ = render_jinja_template(
-                conversations=[[{"role": role, "content": content} for role, content in turns]],
-                chat_template=template,
-                add_generation_prompt=True,
-                **names,
+        return self._render(
+            Conversation(
+                template=template,
+                turns=tuple(turns),
+                special_tokens=tuple(self._files.special_tokens),
             )
-        except Exception as error:  # a template may raise anything
-            msg = f"the model's chat template refuses this prompt: {error}; "
-            msg += "run it without the chat template"
-            raise PromptError(msg) from error
-        return rendered[0]
+        )
 
     def piece(self, token_id: int) -> TokenPiece:
         """Return the bytes of one token; none for an id that the tokenizer does not know."""
