@@ -9,14 +9,13 @@ from collections.abc import AsyncGenerator
 import streamlit as st
 
 from inference.process.messages import LoadModel
+from visuals.live.app_services import app_hub, app_saver, app_templates
 from visuals.live.attention_route import attention_routes
-from visuals.live.hub import app_hub
 from visuals.live.page_addresses import page_routes
 from visuals.live.route import live_routes
-from visuals.live.run_saver import app_keeper
 from visuals.live.vega_bundle import bundle
 
-KEEPING_GRACE_S = 5.0  # to write what the runs have gained
+SAVING_GRACE_S = 5.0  # to write what the runs have gained
 
 
 @contextlib.asynccontextmanager
@@ -25,18 +24,20 @@ async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
     hub = app_hub()
     stop = threading.Event()
     threading.Thread(target=hub.keep_house, args=(stop,), name="hub-house", daemon=True).start()
-    keeping = threading.Thread(
-        target=app_keeper().keep, args=(stop,), name="run-keeper", daemon=True
+    saving = threading.Thread(
+        target=app_saver().keep, args=(hub, stop), name="run-saver", daemon=True
     )
-    keeping.start()
+    saving.start()
     threading.Thread(target=bundle, name="vega-bundle", daemon=True).start()
+    app_templates().start()
     hub.preload(LoadModel(model="default"))
     try:
         yield
     finally:
         stop.set()
-        keeping.join(KEEPING_GRACE_S)
+        saving.join(SAVING_GRACE_S)
         hub.close()
+        app_templates().close()
 
 
 routes = [*live_routes(app_hub()), *attention_routes(app_hub()), *page_routes()]

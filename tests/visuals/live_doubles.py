@@ -24,6 +24,8 @@ from tests.builders import DEFAULT_LOAD, TINY_DEVICE, byte_id, model_ready, orde
 from tests.doubles import ScriptedEngine
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.live.run_saver import RunSaver
+from visuals.live.surroundings import Surroundings
 
 GRACE_S = 30.0
 FIRST = AttentionChoice(layer=1)
@@ -42,12 +44,17 @@ MEASURED = MeasuredCeilings(
 
 
 class HubUnderTest:
-    """A hub on a scripted engine and a scripted time."""
+    """A hub on a scripted engine and a scripted time, without threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, saver: RunSaver | None = None) -> None:
         self.time_s = 0.0
         self.engines: list[ScriptedEngine] = []
-        self.hub = Hub(self._start, now=lambda: self.time_s, grace_s=GRACE_S)
+        around = Surroundings(
+            now=lambda: self.time_s, grace_s=GRACE_S, run_apart=lambda work: work()
+        )
+        if saver is not None:
+            around = replace(around, recall=saver.recall, on_end=(saver.wake,))
+        self.hub = Hub(self._start, around)
 
     def _start(self, on_reply: object) -> ScriptedEngine:
         self.engines.append(ScriptedEngine(on_reply))

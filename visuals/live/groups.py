@@ -1,6 +1,6 @@
 """Runs that belong together: one order after another, so that they do not disturb each other.
 
-A group hands the hub its next order when a run of it has ended; other users' runs come in between.
+A group queues its next order when a run of it has ended; other users' runs come in between.
 A run that nobody watches any more ends the whole group. No torch.
 """
 
@@ -9,13 +9,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import partial
 
 from inference.process.messages import Action
 from inference.process.orders import RunOrder, check_order
-from inference.records.errors import InputError, PromptError, TokenByTokenError
+from inference.records.errors import InputError
 from inference.records.status import RunState
-from visuals.live.hub import Hub, app_hub
+from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 
 MAX_RUNS = 160
@@ -77,7 +77,6 @@ class Groups:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._groups: dict[str, RunGroup] = {}
-        hub.on_end.append(self._ended)
 
     def start(self, planned: Sequence[PlannedRun]) -> RunGroup:
         """Queue the first order of a new group and return it.
@@ -95,8 +94,9 @@ class Groups:
         for one in planned:
             check_order(one.order)
         group = RunGroup(group_id=secrets.token_urlsafe(6), planned=tuple(planned))
+        first = self._hub.prepare(planned[0].order)  # without the lock, since it tokenises
         with self._hub.lock:
-            self._go_on(group)
+            self._add(group, first)
             self._groups[group.group_id] = group
         for old in list(self._groups)[:-KEPT_GROUPS]:
             del self._groups[old]
@@ -117,52 +117,33 @@ class Groups:
         if group.current is not None:
             self._hub.control(group.current, Action.STOP)
 
-    def _ended(self, run: LiveRun) -> None:
+    def _ended(self, group: RunGroup, run: LiveRun) -> None:
         """Go on with the group of a run that has ended; called under the hub's lock."""
-        for group in self._groups.values():
-            if run is group.current and not group.is_over:
-                self._take_end(group, run)
-                self._go_on(group)
-
-    def _go_on(self, group: RunGroup) -> None:
-        """Submit the next order; one that fails at once makes room for the one after it."""
-        while not group.is_over and len(group.runs) < len(group.planned):
-            run = self._submit_next(group)
-            if run is None or not run.state.is_final:
-                return
-            self._take_end(group, run)
-        group.is_over = True
-
-    def _submit_next(self, group: RunGroup) -> LiveRun | None:
-        """Return the next run, None when the hub takes no more; the first must be taken."""
-        planned = group.planned[len(group.runs)]
-        order = planned.order
-        try:
-            run = self._hub.submit(order)
-        except TokenByTokenError as error:
-            if not group.runs:
-                raise
-            if not isinstance(error, PromptError):
-                group.is_over = True
-                group.message = str(error)
-                return None
-            run = _refused(order, str(error))
-        run.patience, run.is_kept = PATIENCE, not planned.is_warm_up
-        group.runs.append(run)
-        return run
-
-    def _take_end(self, group: RunGroup, run: LiveRun) -> None:
+        if group.is_over:
+            return
         if group.is_stopped or run.state in {RunState.ABANDONED, RunState.STOPPED}:
             group.is_over = True
             group.message = STOPPED if group.is_stopped else run.message or STOPPED
+        elif len(group.runs) == len(group.planned):
+            group.is_over = True
+        else:
+            self._go_on(group)
 
+    def _go_on(self, group: RunGroup) -> None:
+        """Queue the next order; the hub tokenises it when its turn comes."""
+        try:
+            self._add(group, LiveRun.of(group.planned[len(group.runs)].order))
+        except InputError as error:
+            group.is_over, group.message = True, str(error)
 
-def _refused(order: RunOrder, sentence: str) -> LiveRun:
-    """Return a run that the hub did not take: it failed, and those after it go on."""
-    return LiveRun(order=order, state=RunState.FAILED, message=sentence)
-
-
-@cache
-def app_groups() -> Groups:
-    """Return the process's groups, on its one hub."""
-    return Groups(app_hub())
+    def _add(self, group: RunGroup, run: LiveRun) -> None:
+        """Queue the group's next run, unless the hub takes no more."""
+        planned = group.planned[len(group.runs)]
+        run.patience, run.is_kept = PATIENCE, not planned.is_warm_up
+        run.on_end = partial(self._ended, group)
+        group.runs.append(run)
+        try:
+            self._hub.enqueue(run)
+        except InputError:
+            group.runs.remove(run)
+            raise

@@ -1,11 +1,13 @@
 """One run of the registry: what was asked, what came of it so far, and who watches.
 
-Its fields change under the hub's lock only, so pages go through the hub. No torch.
+From when the hub has it, its fields change under the hub's lock only: pages, the saver and the
+routes go through the hub. No torch.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from inference.models.tokenization import TextCodec
@@ -15,7 +17,10 @@ from inference.records.run import Request, RunTrace
 from inference.records.status import RunState
 from inference.records.telemetry import Unavailable
 from inference.runs.trace_builder import Recording
+from visuals.live.model_slot import HeldModel
 from visuals.live.playback import Replay
+
+RunObserver = Callable[["LiveRun"], None]
 
 
 def new_token() -> str:
@@ -34,9 +39,12 @@ class LiveRun:
 
     Attributes:
         token: Secret that the live route asks for.
+        requests: What the engine is fed; empty until the prompts are tokenised.
+        tokenized_by: The model whose tokenizer made ``requests``; None until then.
         recorded: The finished trace of a run that was opened from a file; None for a run made here.
         early_controls: Steps, pauses and paces asked for before the engine took the run up.
         replay: How far a recorded run that plays again has come; None for all others.
+        on_end: Called with the run when it has ended, under the hub's lock, so it must be quick.
         was_watched: A viewer has come; until then its page may still be on its way.
         patience: How many grace times it may go unwatched.
         is_kept: False for a run that is no use on disk, such as a warm-up.
@@ -52,6 +60,7 @@ class LiveRun:
     state: RunState
     message: str = ""
     requests: tuple[Request, ...] = ()
+    tokenized_by: HeldModel | None = None
     recording: Recording | None = None
     recorded: RunTrace | None = None
     unavailable: tuple[Unavailable, ...] = ()
@@ -59,6 +68,7 @@ class LiveRun:
     last_seen_s: float = 0.0
     was_watched: bool = False
     is_abandoned: bool = False
+    on_end: RunObserver | None = None
     early_controls: list[Control] = field(default_factory=list)
     replay: Replay | None = None
     patience: int = 1
@@ -67,6 +77,11 @@ class LiveRun:
     steps_per_s: float | None = None
     notice: str = ""
     split_every: int | None = None
+
+    @classmethod
+    def of(cls, order: RunOrder) -> LiveRun:
+        """Return a run of this order, neither tokenised nor queued."""
+        return cls(order=order, state=RunState.QUEUED, steps_per_s=order.steps_per_s)
 
     def snapshot(self) -> RunTrace | None:
         """Return the run so far; None before the engine took it up."""

@@ -1,18 +1,17 @@
-"""The one model of the engine as the app process knows it: held, coming, or refused.
+"""The one model of the engine as the app process knows it: held, being loaded, or refused.
 
-Belongs to the hub, whose lock is held by whoever calls. No torch.
+Belongs to the hub, whose lock is held by whoever changes it. ``held`` is replaced as a whole, so it
+may be read without the lock. No torch.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from inference.models.tokenization import TextCodec
 from inference.process.messages import Command, LoadModel, ModelReady
 from inference.process.orders import RunOrder, build_requests
-from inference.records.errors import InputError, TokenByTokenError
 from inference.records.run import Request
 from inference.records.status import LoadStage
 
@@ -32,14 +31,29 @@ class EngineStatus:
     error: str
 
 
+@dataclass(frozen=True, slots=True)
+class HeldModel:
+    """A model that the engine holds, with its text codec."""
+
+    ready: ModelReady
+    codec: TextCodec
+
+    def requests(self, order: RunOrder) -> tuple[Request, ...]:
+        """Return what the engine is fed for an order; it may take seconds, so without a lock.
+
+        Raises:
+            PromptError, InputError: It cannot be run on this model.
+        """
+        return build_requests(order, self.codec, self.ready.context_limit)
+
+
 class ModelSlot:
     """What is known of the engine's model.
 
     Attributes:
-        ready: The model held; None while there is none.
-        codec: Its text codec.
-        loading: What was asked for and has not come yet.
-        stage: How far it is, or how far the preparing of a run is.
+        held: The model that is there; None while there is none.
+        loading: The model asked for that is not there yet.
+        stage: How far loading it is, or preparing a run.
     """
 
     def __init__(self, send: Callable[[Command], None]) -> None:
@@ -47,9 +61,8 @@ class ModelSlot:
         self.clear()
 
     def clear(self, error: str = "") -> None:
-        """Take it that there is no model, and why not."""
-        self.ready: ModelReady | None = None
-        self.codec: TextCodec | None = None
+        """Record that there is no model, and why not."""
+        self.held: HeldModel | None = None
         self.loading: LoadModel | None = None
         self.stage: LoadStage | None = None
         self._error = error
@@ -60,39 +73,20 @@ class ModelSlot:
         self.loading, self.stage = command, LoadStage(stage="starting the engine")
         self._send(command)
 
-    def hold(self, ready: ModelReady, codec: TextCodec) -> None:
+    def hold(self, model: HeldModel) -> None:
         """Take the model that was loaded."""
         self.clear()
-        self.ready, self.codec = ready, codec
+        self.held = model
 
-    def holds(self, command: LoadModel) -> bool:
-        """Tell whether the model held is the one asked for."""
-        return self.ready is not None and self.ready.request == command
+    def held_for(self, command: LoadModel) -> HeldModel | None:
+        """Return the model held if it is the one asked for, else None."""
+        held = self.held
+        return held if held is not None and held.ready.request == command else None
 
     def status(self) -> EngineStatus:
         """Return what the engine holds or is loading."""
-        stage = self.stage if self.loading is not None else None
-        return EngineStatus(ready=self.ready, stage=stage, error=self._error)
-
-    def requests(self, order: RunOrder) -> tuple[Request, ...]:
-        """Return what the engine is fed for an order on the model held.
-
-        Raises:
-            PromptError, InputError: It cannot be run on this model.
-        """
-        if self.codec is None or self.ready is None:
-            msg = "no model is loaded"
-            raise InputError(msg)
-        return build_requests(order, self.codec, self.ready.context_limit)
-
-
-def codec_of(ready: ModelReady) -> TextCodec:
-    """Return a model's text codec, ready to render; it takes a second or two, so without a lock.
-
-    Raises:
-        TokenByTokenError: Its tokenizer cannot be used.
-    """
-    codec = TextCodec.from_files(ready.tokenizer_files)
-    with contextlib.suppress(TokenByTokenError):  # a template may refuse an empty prompt
-        codec.templated("")  # the first call imports the renderer; nobody waits for it here
-    return codec
+        return EngineStatus(
+            ready=self.held.ready if self.held is not None else None,
+            stage=self.stage if self.loading is not None else None,
+            error=self._error,
+        )

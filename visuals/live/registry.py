@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from inference.records.errors import InputError
 from inference.records.rooflines import MeasuredCeilings
+from inference.records.run import RunTrace
+from inference.records.status import RunState
 from visuals.live.live_run import LiveRun
 
 QUEUE_LIMIT = 32
@@ -40,6 +42,18 @@ class Registry:
         self._runs[run.run_id] = run
         self._forget_old()
         return run
+
+    def add_recorded(self, trace: RunTrace, run_id: str) -> LiveRun:
+        """Take a run that was made before, under this id, and return it."""
+        return self.add(
+            LiveRun(
+                run_id=run_id,
+                order=None,
+                state=trace.state if trace.state.is_final else RunState.STOPPED,
+                message=trace.message,
+                recorded=trace,
+            )
+        )
 
     def queue(self, run: LiveRun) -> LiveRun:
         """Take a run that is to be made, behind those that wait, and return it.

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from functools import cache
 
 from inference.records.errors import InputError
 from inference.records.run import RunTrace
 from inference.runs.journals import Journal
 from inference.runs.store import RunStore
-from visuals.live.hub import Hub, app_hub
+from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 
 log = logging.getLogger(__name__)
@@ -24,25 +23,24 @@ RETRIED_ROUNDS = 10  # a run that found no room when it ended is tried again in 
 TRIED_AGAIN = "It is tried again until there is room; the run stays in memory until then."
 
 
-class Keeper:
-    """Follows the hub's runs; each is kept once it has a step.
+class RunSaver:
+    """Follows a hub's runs; each is kept once it has a step.
+
+    The hub is given ``recall`` and ``wake`` when it is made.
 
     Attributes:
         problem: Why the newest write failed; empty when it did not.
     """
 
-    def __init__(self, hub: Hub, store: RunStore) -> None:
+    def __init__(self, store: RunStore) -> None:
         self.problem = ""
-        self._hub = hub
         self._store = store
         self._journals: dict[str, Journal] = {}
         self._settled: set[str] = set()
         self._wake = threading.Event()
         self._lock = threading.Lock()  # of the writes; never taken under the hub's
-        hub.on_end.append(self._ended)
-        hub.recall = self._recall
 
-    def keep(self, stop: threading.Event) -> None:
+    def keep(self, hub: Hub, stop: threading.Event) -> None:
         """Keep runs until told to stop, those that were cut off first; run on a thread."""
         try:
             self._store.recover()
@@ -53,40 +51,39 @@ class Keeper:
             self._wake.wait(INTERVAL_S)
             self._wake.clear()
             rounds += 1
-            self.keep_once(is_retried=rounds % RETRIED_ROUNDS == 0)
-        self.keep_once()
+            self.keep_once(hub, is_retried=rounds % RETRIED_ROUNDS == 0)
+        self.keep_once(hub)
         for journal in self._journals.values():
             journal.release()
 
-    def keep_once(self, *, is_retried: bool = True) -> None:
+    def keep_once(self, hub: Hub, *, is_retried: bool = True) -> None:
         """Write what the runs have gained, and the files of those that have ended.
 
         Args:
+            hub: Whose runs.
             is_retried: Try those again too that ended without room for them.
         """
         with self._lock:
-            for run in self._hub.runs():
+            for run in hub.runs():
                 is_ours = run.recorded is None and run.replay is None and run.is_kept
                 is_due = is_retried or not run.is_unwritten
                 if is_ours and is_due and run.run_id not in self._settled:
-                    self._keep_run(run)
+                    self._keep_run(hub, run)
 
-    def _keep_run(self, run: LiveRun) -> None:
+    def _keep_run(self, hub: Hub, run: LiveRun) -> None:
         is_final = run.state.is_final  # asked first: what comes later is in the next round
-        trace = self._hub.snapshot(run)
+        trace = hub.snapshot(run)
         try:
             if trace is not None and trace.events:
                 self._write(run.run_id, trace, is_final=is_final)
         except InputError as error:
             sentence = f"{error}. {TRIED_AGAIN}" if is_final else str(error)
             self._complain(sentence)
-            run.notice = sentence
-            run.is_unwritten = is_final
+            hub.not_saved(run, sentence, is_whole=is_final)
             return
-        run.notice = ""
+        hub.saved(run, is_whole=is_final)
         if is_final:
             self._settled.add(run.run_id)
-            run.is_unwritten = False
 
     def _write(self, run_id: str, trace: RunTrace, *, is_final: bool) -> None:
         if not is_final:
@@ -105,23 +102,13 @@ class Keeper:
             log.warning("%s", sentence)
         self.problem = sentence
 
-    def _recall(self, run_id: str) -> RunTrace | None:
+    def recall(self, run_id: str) -> RunTrace | None:
+        """Return a run that is kept; None when there is none under this id."""
         try:
             return self._store.open(run_id)
         except InputError:
             return None
 
-    def _ended(self, _run: LiveRun) -> None:
+    def wake(self, _run: LiveRun) -> None:
+        """Write at once, because a run has ended."""
         self._wake.set()
-
-
-@cache
-def app_store() -> RunStore:
-    """Return the process's one store."""
-    return RunStore()
-
-
-@cache
-def app_keeper() -> Keeper:
-    """Return the process's one keeper, of its one hub in its one store."""
-    return Keeper(app_hub(), app_store())

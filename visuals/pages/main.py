@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from inference.counting.shape_jobs import app_shape_jobs
-from visuals.live.groups import app_groups
-from visuals.live.hub import app_hub
-from visuals.live.run_saver import app_keeper, app_store
+from visuals.live.app_services import app_groups, app_hub, app_saver, app_store
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
@@ -46,9 +44,9 @@ def show_device() -> None:
 
 def show_runs() -> None:
     """Show the Runs page on the app's hub and store."""
-    keeper = app_keeper()
-    keeper.keep_once()  # a run that has just ended is on the list
-    runs_page(app_hub(), app_store(), _compare, keeper.problem)
+    saver = app_saver()
+    saver.keep_once(app_hub())  # a run that has just ended is on the list
+    runs_page(app_hub(), app_store(), _compare, saver.problem)
 
 
 def _compare(keys: Sequence[str]) -> None:

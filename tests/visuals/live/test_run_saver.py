@@ -14,7 +14,7 @@ from tests.visuals.live_doubles import HubUnderTest
 from tests.visuals.traces import trace_of
 from visuals.live.live_run import LiveRun
 from visuals.live.registry import KEPT_RUNS
-from visuals.live.run_saver import Keeper
+from visuals.live.run_saver import RunSaver
 
 
 @pytest.fixture
@@ -26,15 +26,15 @@ def test_a_run_is_on_disk_before_it_has_ended_and_whole_after(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
     store = RunStore(tmp_path)
-    keeper = Keeper(under_test.hub, store)
+    saver = RunSaver(store)
     run = under_test.begin("hi")
     under_test.step(run, 0, "o")
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
     assert [path.suffix for path in store.folder.glob(f"{run.run_id}.jsonl")] == [".jsonl"]
 
     under_test.step(run, 1, "k")
     under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
 
     assert store.open(run.run_id) == under_test.hub.snapshot(run)
     assert list(store.folder.glob(f"{run.run_id}.jsonl")) == []
@@ -43,14 +43,14 @@ def test_a_run_is_on_disk_before_it_has_ended_and_whole_after(
 def test_what_a_killed_server_had_a_second_before_is_found_by_the_next(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
-    keeper = Keeper(under_test.hub, RunStore(tmp_path))
+    saver = RunSaver(RunStore(tmp_path))
     run = under_test.begin("hi")
     under_test.step(run, 0, "o")
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
     under_test.step(run, 1, "k")
     stop = threading.Event()
     stop.set()
-    keeper.keep(stop)  # the server's last round
+    saver.keep(under_test.hub, stop)  # the server's last round
 
     [entry] = RunStore(tmp_path).recover()
 
@@ -61,60 +61,60 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
     (tmp_path / "runs").write_text("a file where the folder should be")
-    keeper = Keeper(under_test.hub, RunStore(tmp_path))
+    saver = RunSaver(RunStore(tmp_path))
     run = under_test.begin("hi")
     under_test.step(run, 0, "o")
-    keeper.keep_once()
-    assert "cannot be kept" in keeper.problem
-    assert under_test.hub.status(run).message == keeper.problem
+    saver.keep_once(under_test.hub)
+    assert "cannot be kept" in saver.problem
+    assert under_test.hub.status(run).message == saver.problem
     assert run.state is not RunState.FAILED
 
     (tmp_path / "runs").unlink()
     under_test.step(run, 1, "k")
     under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
 
-    assert keeper.problem == ""
+    assert saver.problem == ""
     assert under_test.hub.status(run).message == ""
     assert len(RunStore(tmp_path).open(run.run_id).events) == 2
 
 
-def ended_without_room(under_test: HubUnderTest, folder: Path) -> tuple[Keeper, LiveRun]:
+def ended_without_room(under_test: HubUnderTest, folder: Path) -> tuple[RunSaver, LiveRun]:
     """End a run whose folder cannot be made, and try once to keep it."""
     (folder / "runs").write_text("a file where the folder should be")
-    keeper = Keeper(under_test.hub, RunStore(folder))
+    saver = RunSaver(RunStore(folder))
     run = under_test.begin("hi")
     under_test.step(run, 0, "o")
     under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-    keeper.keep_once()
-    return keeper, run
+    saver.keep_once(under_test.hub)
+    return saver, run
 
 
 def test_a_run_that_ended_without_room_is_kept_once_there_is_some(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
     """The run was given up at its end, so making room afterwards did not bring it back."""
-    keeper, run = ended_without_room(under_test, tmp_path)
+    saver, run = ended_without_room(under_test, tmp_path)
     assert "tried again" in under_test.hub.status(run).message
 
     (tmp_path / "runs").unlink()
-    keeper.keep_once(is_retried=False)
+    saver.keep_once(under_test.hub, is_retried=False)
     assert RunStore(tmp_path).entries() == ()
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
 
-    assert keeper.problem == under_test.hub.status(run).message == ""
+    assert saver.problem == under_test.hub.status(run).message == ""
     assert RunStore(tmp_path).open(run.run_id) == under_test.hub.snapshot(run)
 
 
 def test_a_run_that_ended_without_room_is_not_forgotten_before_it_is_written(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
-    keeper, run = ended_without_room(under_test, tmp_path)
+    saver, run = ended_without_room(under_test, tmp_path)
     fill_registry(under_test)
     assert under_test.hub.find(run.run_id) is run
 
     (tmp_path / "runs").unlink()
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
     fill_registry(under_test)
 
     assert under_test.hub.find(run.run_id) is None
@@ -132,22 +132,20 @@ def test_replays_opened_files_and_runs_without_a_step_are_not_kept(
     under_test: HubUnderTest, tmp_path: Path
 ) -> None:
     store = RunStore(tmp_path)
-    keeper = Keeper(under_test.hub, store)
+    saver = RunSaver(store)
     under_test.hub.replay(trace_of([b"a"], [b"b"]), speed=1e9)
     under_test.hub.adopt(trace_of([b"a"], [b"b"]))
     run = under_test.begin("hi")
     under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.FAILED, message="no"))
 
-    keeper.keep_once()
+    saver.keep_once(under_test.hub)
 
     assert store.entries() == ()
 
 
-def test_a_run_that_the_registry_has_forgotten_comes_back_under_its_id(
-    under_test: HubUnderTest, tmp_path: Path
-) -> None:
+def test_a_run_that_the_registry_has_forgotten_comes_back_under_its_id(tmp_path: Path) -> None:
     store = RunStore(tmp_path)
-    Keeper(under_test.hub, store)
+    under_test = HubUnderTest(RunSaver(store))
     trace = trace_of([b"a"], [b"b", b"c"])
     store.save(trace)
     assert under_test.hub.find("run") is None

@@ -1,0 +1,52 @@
+"""The one hub of the app process and what works with it, each made when it is first asked for."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from inference.models.chat_templates import TemplateProcess
+from inference.process.client import EngineClient
+from inference.runs.store import RunStore
+from visuals.live.groups import Groups
+from visuals.live.hub import Hub
+from visuals.live.run_saver import RunSaver
+from visuals.live.surroundings import GRACE_S, Surroundings
+
+
+@cache
+def app_store() -> RunStore:
+    """Return the process's one store."""
+    return RunStore()
+
+
+@cache
+def app_saver() -> RunSaver:
+    """Return the process's one saver of runs, in its one store."""
+    return RunSaver(app_store())
+
+
+@cache
+def app_templates() -> TemplateProcess:
+    """Return the process's one renderer of chat templates."""
+    return TemplateProcess()
+
+
+@cache
+def app_hub() -> Hub:
+    """Return the process's one hub; the engine starts with its first command."""
+    return Hub(
+        EngineClient,
+        Surroundings(
+            grace_s=float(os.environ.get("TOKEN_BY_TOKEN_GRACE_S", GRACE_S)),
+            render=app_templates().render,
+            recall=app_saver().recall,
+            on_end=(app_saver().wake,),
+        ),
+    )
+
+
+@cache
+def app_groups() -> Groups:
+    """Return the process's groups, on its one hub."""
+    return Groups(app_hub())

@@ -1,0 +1,140 @@
+"""What the engine says, brought to the run, the model or the measurement it is about. No torch."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from dataclasses import dataclass
+
+from inference.models.chat_templates import Render
+from inference.models.tokenization import TextCodec
+from inference.process.messages import (
+    Attended,
+    CaptureRefused,
+    EngineDied,
+    LoadFailed,
+    Loading,
+    LoadModel,
+    MeasureEnded,
+    Measuring,
+    ModelReady,
+    Reply,
+    RunEnded,
+    RunStarted,
+    Sampled,
+    StateChanged,
+    Stepped,
+)
+from inference.records.errors import TokenByTokenError
+from inference.records.status import RunState
+from visuals.live.live_run import LiveRun
+from visuals.live.model_slot import HeldModel
+from visuals.live.run_queue import RunQueue
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReplies:
+    """Takes every reply, under the lock of the queue.
+
+    Attributes:
+        queue: Where the runs are, and all that a reply may be about.
+        render: Applies the chat template of a model that was loaded.
+    """
+
+    queue: RunQueue
+    render: Render
+
+    def receive(self, reply: Reply) -> None:
+        """Take one reply; called on the client's reading thread."""
+        if isinstance(reply, ModelReady):
+            self._model_is_ready(reply)
+            return
+        with self.queue.lock:
+            if isinstance(reply, Stepped | Sampled | RunStarted | StateChanged | RunEnded):
+                self._receive_run(reply)
+            elif isinstance(reply, Attended | CaptureRefused):
+                self.queue.captures.receive(reply)
+            elif isinstance(reply, Loading):
+                self.queue.model.stage = reply.stage
+            elif isinstance(reply, LoadFailed):
+                self._loading_failed(reply.sentence)
+            elif isinstance(reply, Measuring | MeasureEnded):
+                self._receive_measurement(reply)
+            else:
+                self._engine_died(reply)
+
+    def _receive_measurement(self, reply: Measuring | MeasureEnded) -> None:
+        self.queue.measurements.receive(reply)
+        measured = reply.ceilings if isinstance(reply, MeasureEnded) else None
+        if measured is not None:
+            self.queue.registry.tell_roofs(measured)
+        self.queue.advance()
+
+    def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:
+        queue = self.queue
+        run, held = queue.registry.active, queue.model.held
+        if run is None or held is None:
+            return  # the last words of a run that is over
+        if not isinstance(reply, RunEnded):
+            run.receive(reply, held.codec)
+            if isinstance(reply, RunStarted) and run.recording is not None:
+                queue.captures.started(run.run_id, run.recording)
+            return
+        run.unavailable = reply.unavailable
+        queue.registry.active = None
+        queue.finish(run, reply.state, reply.message)
+        queue.advance()
+
+    def _model_is_ready(self, reply: ModelReady) -> None:
+        """Make the text codec, which takes a second, before taking the lock."""
+        try:
+            codec = TextCodec.from_files(reply.tokenizer_files, self.render)
+        except TokenByTokenError as error:
+            with self.queue.lock:
+                self._loading_failed(str(error))
+            return
+        with self.queue.lock:
+            self.queue.model.hold(HeldModel(reply, codec))
+            self.queue.measurements.model_is_held(reply.ceilings)
+            self.queue.advance()
+
+    def _loading_failed(self, sentence: str) -> None:
+        queue = self.queue
+        wanted = queue.model.loading
+        queue.model.clear(error=sentence)
+        waiting = queue.registry.waiting
+        if waiting and wanted == _wanted(waiting[0]):
+            queue.finish(waiting.popleft(), RunState.FAILED, sentence)
+        queue.advance()
+
+    def _engine_died(self, reply: EngineDied) -> None:
+        queue = self.queue
+        sentence = (
+            f"the engine process ended unexpectedly ({_exit_words(reply.exit_code)}); "
+            "what was recorded is kept and the next run starts a new engine"
+        )
+        log.error(sentence)
+        queue.measurements.died(sentence)
+        active = queue.registry.active
+        if queue.model.loading is not None:
+            self._loading_failed(sentence)
+            return
+        queue.model.clear()
+        queue.registry.active = None
+        if active is not None:
+            queue.finish(active, RunState.FAILED, sentence)
+        queue.advance()
+
+
+def _exit_words(exit_code: int | None) -> str:
+    """Return what an exit code says: a process killed from outside often was out of memory."""
+    if exit_code is not None and -exit_code == signal.SIGKILL:
+        return f"exit code {exit_code}: killed, by a system short of memory perhaps"
+    return f"exit code {exit_code}"
+
+
+def _wanted(run: LiveRun) -> LoadModel | None:
+    """Return the model a waiting run needs."""
+    return run.order.load if run.order is not None else None
