@@ -48,7 +48,7 @@ class Captured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class MapBlock:
     """A few query rows of a map, ready to travel."""
 
     header: dict[str, object]
@@ -67,7 +67,7 @@ class Feed:
         self._choice: AttentionChoice | None = None
         self._state: dict[str, object] | None = None
         self._sent: set[int] = set()
-        self._waiting: deque[Block] = deque()
+        self._waiting: deque[MapBlock] = deque()
         self._asked: tuple[int, int | None] | None = None
 
     def ask(self, query: int, head: int | None) -> None:
@@ -135,7 +135,7 @@ class Feed:
         return message(header, (coarser(row, 0, kv_bin),))
 
     def _blocks(self) -> bytes | None:
-        taken: list[Block] = []
+        taken: list[MapBlock] = []
         room = PAYLOAD_BYTES
         while self._waiting and len(taken) < MAX_BLOCKS:
             room -= self._waiting[0].nbytes
@@ -159,7 +159,7 @@ def exact_map(captured: Captured, query: int) -> AttentionMap | None:
     return None
 
 
-def blocks_of(seen: AttentionMap) -> list[Block]:
+def blocks_of(seen: AttentionMap) -> list[MapBlock]:
     """Return a map as it is drawn, in blocks of query rows that each fit into a message."""
     if seen.weights is None:
         return []
@@ -169,7 +169,7 @@ def blocks_of(seen: AttentionMap) -> list[Block]:
     planes, count, width = weights.shape
     rows_at_once = max(1, PAYLOAD_BYTES // (2 * planes * (width + 1)))
     rows = seen.query_bin * query_bin  # queries of one row of cells
-    blocks: list[Block] = []
+    blocks: list[MapBlock] = []
     for start in range(0, count, rows_at_once):
         end = min(start + rows_at_once, count)
         header: dict[str, object] = {
@@ -187,7 +187,7 @@ def blocks_of(seen: AttentionMap) -> list[Block]:
         }
         parts = (weights[:, start:end],)
         blocks.append(
-            Block(
+            MapBlock(
                 header=header,
                 arrays=parts if rest is None else (*parts, rest[:, start:end]),
             )

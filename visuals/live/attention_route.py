@@ -9,14 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from functools import partial
 
 from starlette.routing import WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from visuals.live.attention_feed import Feed, choice_from, exact_map, whole
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
-from visuals.live.route import ACKNOWLEDGE_TIMEOUT_S, FRAME_INTERVAL_S, REFUSED, may_watch
+from visuals.live.viewers import (
+    ACKNOWLEDGE_TIMEOUT_S,
+    FRAME_INTERVAL_S,
+    next_text,
+    off_the_loop,
+    serve_viewer,
+)
 
 MAX_REQUEST_CHARACTERS = 500
 
@@ -25,18 +32,7 @@ def attention_routes(hub: Hub) -> list[WebSocketRoute]:
     """Return the route of the attention weights over this hub."""
 
     async def attend(socket: WebSocket) -> None:
-        run = hub.find(socket.path_params["run_id"])
-        if run is None or not may_watch(socket, run):
-            await socket.close(REFUSED)
-            return
-        await socket.accept()
-        hub.watch(run)
-        try:
-            await _stream(socket, hub, run)
-        except (WebSocketDisconnect, TimeoutError):
-            return
-        finally:
-            hub.leave(run)
+        await serve_viewer(socket, hub, _stream)
 
     return [WebSocketRoute("/live/attention/{run_id}", attend)]
 
@@ -45,24 +41,26 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
     """Send what is new whenever the viewer has drawn what came before."""
     feed = Feed()
     sent_s: float | None = None
-    heard = asyncio.ensure_future(socket.receive_text())
+    message = asyncio.ensure_future(next_text(socket))
     try:
         while True:
-            if sent_s is None and (update := feed.next(hub.attention(run))) is not None:
-                await socket.send_bytes(update)
-                sent_s = time.monotonic()
-            await asyncio.wait({heard}, timeout=FRAME_INTERVAL_S)
-            if heard.done():
-                text = heard.result()
-                heard = asyncio.ensure_future(socket.receive_text())
+            if sent_s is None:
+                update = await off_the_loop(lambda: feed.next(hub.attention(run)))
+                if update is not None:
+                    await socket.send_bytes(update)
+                    sent_s = time.monotonic()
+            await asyncio.wait({message}, timeout=FRAME_INTERVAL_S)
+            if message.done():
+                text = message.result()
+                message = asyncio.ensure_future(next_text(socket))
                 if text == "a":
                     sent_s = None
                 else:
-                    obey(text, hub, run, feed)
+                    await off_the_loop(partial(obey, text, hub, run, feed))
             elif sent_s is not None and time.monotonic() - sent_s > ACKNOWLEDGE_TIMEOUT_S:
                 raise TimeoutError
     finally:
-        heard.cancel()
+        message.cancel()
 
 
 def obey(text: str, hub: Hub, run: LiveRun, feed: Feed) -> None:

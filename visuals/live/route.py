@@ -1,61 +1,60 @@
 """The live route: one WebSocket a viewer, ten frames a second at most, one frame in flight.
 
 The viewer must know the run's token and come from this very host. It gets what it has not seen,
-draws it and acknowledges; a slow viewer gets fewer, larger frames and never a queue.
+draws it and acknowledges; a slow viewer gets fewer, larger frames and never a queue. Frames are
+built off the event loop, so that a frame that takes long holds up no other viewer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from urllib.parse import urlparse
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket
 
 from inference.records.telemetry import TelemetrySample
+from visuals.live.frame_tokens import Frame
 from visuals.live.frames import frame
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.live.tally import Tally
 from visuals.live.vega_bundle import bundle
+from visuals.live.viewers import (
+    ACKNOWLEDGE_TIMEOUT_S,
+    FRAME_INTERVAL_S,
+    REFUSED,
+    next_text,
+    off_the_loop,
+    serve_viewer,
+)
 
-FRAME_INTERVAL_S = 0.1
 # Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.
 SCARCE_INTERVAL_S = 0.5
-# Likewise building frames: at most so much of one processor while the machine is full.
+# Likewise building frames: at most this share of one processor while the machine is full.
 FRAMES_SHARE = 0.03
 SAMPLES_TRIED = 5
 MACHINE_IS_FULL = 0.95
 ENGINE_HAS_ENOUGH = 0.85
-ACKNOWLEDGE_TIMEOUT_S = 60.0  # a hidden tab's timers may sleep for a minute
 READINGS_INTERVAL_S = 0.5  # without a step only the utilisation moves; also finds viewers gone
-REFUSED = 1008
+MAX_CURSOR_DIGITS = 32
 
 
 def live_routes(hub: Hub) -> list[Route | WebSocketRoute]:
     """Return the routes of the live panel over this hub."""
 
     async def watch(socket: WebSocket) -> None:
-        run = hub.find(socket.path_params["run_id"])
-        if run is None or not may_watch(socket, run):
+        if _cursor(socket) is None:
             await socket.close(REFUSED)
             return
-        await socket.accept()
-        hub.watch(run)
-        try:
-            await _stream(socket, hub, run)
-        except (WebSocketDisconnect, TimeoutError):
-            return  # the viewer is gone; the grace time begins
-        finally:
-            hub.leave(run)
+        await serve_viewer(socket, hub, _stream)
 
     return [Route("/live/vega.js", _vega), WebSocketRoute("/live/run/{run_id}", watch)]
 
@@ -69,27 +68,82 @@ async def _vega(_request: Request) -> Response:
 
 async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
     """Send frames until the run is final and all of it was sent."""
-    cursor, last, tally = _cursor(socket), _Sent(), Tally()
+    viewer = _Viewer(hub, run, _cursor(socket) or 0)
     while True:
-        started_s, busy_s = time.monotonic(), time.thread_time()
-        status = hub.status(run)
-        trace = hub.snapshot(run)
-        update = frame(trace, status, cursor, tally)
-        is_whole = update["to"] == update["total"]
-        if last.is_worth_sending(update, started_s):
-            text = json.dumps(update, allow_nan=False)
-            busy_s = time.thread_time() - busy_s
-            await socket.send_text(text)
-            await asyncio.wait_for(socket.receive_text(), ACKNOWLEDGE_TIMEOUT_S)
-            last = _Sent(update, started_s, busy_s)
-            cursor = int(str(update["to"]))
-        if status.state.is_final and is_whole:
+        started_s = time.monotonic()
+        built = await off_the_loop(viewer.build)
+        if built.text is not None:
+            await socket.send_text(built.text)
+            await asyncio.wait_for(next_text(socket), ACKNOWLEDGE_TIMEOUT_S)
+            viewer.acknowledge(built, started_s)
+        if built.is_whole and built.is_final:
             await socket.close()
             return
-        if is_whole:
-            samples = trace.telemetry if trace is not None else ()
-            interval_s = frame_interval_s(samples, last.busy_s)
+        if built.is_whole:
+            interval_s = frame_interval_s(built.samples, viewer.busy_s)
             await asyncio.sleep(max(0.0, interval_s - (time.monotonic() - started_s)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Built:
+    """A frame.
+
+    Attributes:
+        text: As it travels; None where the viewer needs none at this moment.
+        busy_s: Processor time that it took to build.
+        samples: The run's readings, the newest last.
+        is_final: The run had ended before the frame was built.
+        is_whole: Nothing of the run so far comes after it.
+    """
+
+    update: Frame
+    text: str | None
+    busy_s: float
+    samples: Sequence[TelemetrySample]
+    is_final: bool
+    is_whole: bool
+
+
+class _Viewer:
+    """What one viewer has drawn of a run, and what comes next."""
+
+    def __init__(self, hub: Hub, run: LiveRun, cursor: int) -> None:
+        self.busy_s = 0.0
+        self._hub = hub
+        self._run = run
+        self._cursor = cursor
+        self._tally = Tally()
+        self._drawn: Frame | None = None
+        self._drawn_s = -math.inf
+
+    def build(self) -> _Built:
+        """Return the next frame; it takes the hub's lock and up to a quarter of a second."""
+        now_s, busy_s = time.monotonic(), time.thread_time()
+        status = self._hub.status(self._run)
+        trace = self._hub.snapshot(self._run)
+        update = frame(trace, status, self._cursor, self._tally)
+        text = json.dumps(update, allow_nan=False) if self._needs(update, now_s) else None
+        return _Built(
+            update=update,
+            text=text,
+            busy_s=time.thread_time() - busy_s,
+            samples=trace.telemetry if trace is not None else (),
+            is_final=status.state.is_final,
+            is_whole=update["to"] == update["total"],
+        )
+
+    def acknowledge(self, built: _Built, sent_s: float) -> None:
+        """Take it that the viewer has drawn a frame."""
+        self.busy_s, self._drawn, self._drawn_s = built.busy_s, built.update, sent_s
+        self._cursor = int(str(built.update["to"]))
+
+    def _needs(self, update: Frame, now_s: float) -> bool:
+        """Tell whether the viewer needs this frame: at once for a step or a state, else seldom."""
+        if self._drawn is None or update["from"] != update["to"]:
+            return True
+        if update["run"] != self._drawn["run"] or update["total"] != self._drawn["total"]:
+            return True
+        return now_s - self._drawn_s > READINGS_INTERVAL_S
 
 
 def frame_interval_s(samples: Sequence[TelemetrySample], busy_s: float = 0.0) -> float:
@@ -115,38 +169,9 @@ def frame_interval_s(samples: Sequence[TelemetrySample], busy_s: float = 0.0) ->
     return min(max(FRAME_INTERVAL_S, busy_s / FRAMES_SHARE), SCARCE_INTERVAL_S)
 
 
-class _Sent:
-    """The frame sent last, when, and the processor time it took to build."""
-
-    def __init__(
-        self,
-        update: dict[str, object] | None = None,
-        at_s: float = -math.inf,
-        busy_s: float = 0.0,
-    ) -> None:
-        self.busy_s = busy_s
-        self._update = update
-        self._at_s = at_s
-
-    def is_worth_sending(self, update: dict[str, object], now_s: float) -> bool:
-        """Tell whether a viewer needs this frame: at once for a step or a state, else seldom."""
-        if self._update is None or update["from"] != update["to"]:
-            return True
-        if update["run"] != self._update["run"] or update["total"] != self._update["total"]:
-            return True
-        return now_s - self._at_s > READINGS_INTERVAL_S
-
-
-def _cursor(socket: WebSocket) -> int:
-    """Return how much the viewer has seen; 0 for anything that is not a count."""
+def _cursor(socket: WebSocket) -> int | None:
+    """Return how much the viewer has seen: 0 for what is no count, None for more than any run."""
     value = socket.query_params.get("from", "0")
-    return int(value) if value.isascii() and value.isdigit() else 0
-
-
-def may_watch(socket: WebSocket, run: LiveRun) -> bool:
-    """Tell whether the token is right and the page that asks is ours."""
-    token = socket.query_params.get("k", "")
-    if not hmac.compare_digest(token.encode(), run.token.encode()):
-        return False
-    origin = socket.headers.get("origin")
-    return origin is None or urlparse(origin).netloc == socket.headers.get("host")
+    if not (value.isascii() and value.isdigit()):
+        return 0
+    return int(value) if len(value) <= MAX_CURSOR_DIGITS else None

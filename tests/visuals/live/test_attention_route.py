@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +14,11 @@ from starlette.websockets import WebSocketDisconnect
 from inference.process.messages import CaptureAttention
 from inference.records.attention import AttentionChoice
 from tests.visuals.live_doubles import FIRST, CapturedHub, taken_apart
+from tests.visuals.traces import trace_of
+from visuals.live.attention_feed import Captured
+from visuals.live.attention_requests import RECORDED
 from visuals.live.attention_route import attention_routes
+from visuals.live.live_run import LiveRun
 
 
 @pytest.fixture
@@ -90,3 +96,42 @@ def test_a_wrong_token_is_refused(under_test: CapturedHub, client: TestClient) -
         pass
 
     assert run.viewers == 0
+
+
+def test_bytes_close_the_socket(under_test: CapturedHub, client: TestClient) -> None:
+    run = under_test.begin_captured()
+
+    with client.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
+        socket.receive_bytes()
+        socket.send_bytes(b"a")
+        with pytest.raises(WebSocketDisconnect) as closing:
+            socket.receive_bytes()
+
+    assert closing.value.code == 1003
+    assert run.viewers == 0
+
+
+def test_a_message_that_takes_long_holds_up_no_other_viewer(
+    under_test: CapturedHub, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = under_test.begin_captured()
+    quick = under_test.hub.adopt(trace_of([b"a"], [b"b"]))
+    go_on, attention = threading.Event(), under_test.hub.attention
+
+    def slow_attention(run: LiveRun) -> Captured:
+        if run is slow:
+            assert go_on.wait(60)
+        return attention(run)
+
+    monkeypatch.setattr(under_test.hub, "attention", slow_attention)
+    with contextlib.ExitStack() as viewers:
+        viewers.callback(go_on.set)
+        address = f"/live/attention/{slow.run_id}?k={slow.token}"
+        late = viewers.enter_context(client.websocket_connect(address))
+        with client.websocket_connect(f"/live/attention/{quick.run_id}?k={quick.token}") as socket:
+            state = taken_apart(socket.receive_bytes())
+
+        assert not go_on.is_set()
+        assert state.header["notice"] == RECORDED
+        go_on.set()
+        assert taken_apart(late.receive_bytes()).header["kind"] == "state"

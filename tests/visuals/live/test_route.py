@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,13 +14,17 @@ from starlette.testclient import TestClient, WebSocketTestSession
 from starlette.websockets import WebSocketDisconnect
 
 from inference.process.messages import RunEnded
+from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.records.telemetry import TelemetrySample
 from tests.builders import byte_id
 from tests.visuals.live_doubles import HubUnderTest
+from visuals.live.live_run import LiveRun
 from visuals.live.route import frame_interval_s, live_routes
 
 POLICY_VIOLATION = 1008
+UNACCEPTABLE_DATA = 1003
+SLOW_VIEWERS = 8  # more than asyncio's own threads on two cores
 PROMPT = "hello"
 STEP, TOKEN_ID = 1, 2  # places in an output token's list
 
@@ -168,6 +173,69 @@ def test_a_cursor_that_is_no_count_does_no_harm(
         frames = frames_until_closed(socket)
 
     assert frames[-1]["run"]["final"] is True
+
+
+def test_a_cursor_of_more_digits_than_python_reads_is_refused(
+    under_test: HubUnderTest, client: TestClient
+) -> None:
+    run = under_test.begin()
+
+    with (
+        pytest.raises(WebSocketDisconnect) as refusal,
+        client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}&from={'9' * 5000}"),
+    ):
+        pass
+
+    assert refusal.value.code == POLICY_VIOLATION
+    assert run.viewers == 0
+
+
+def test_bytes_close_the_socket_and_the_viewer_is_counted_no_more(
+    under_test: HubUnderTest, client: TestClient
+) -> None:
+    run = under_test.begin()
+    with client.websocket_connect(f"/live/run/{run.run_id}?k={run.token}") as socket:
+        socket.receive_text()
+        socket.send_bytes(b"a")
+        with pytest.raises(WebSocketDisconnect) as closing:
+            socket.receive_text()
+
+    assert closing.value.code == UNACCEPTABLE_DATA
+    assert run.viewers == 0
+
+
+def test_frames_that_take_long_hold_up_no_other_viewer(
+    under_test: HubUnderTest, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were built on the event loop, so one long frame froze every viewer."""
+    slow = under_test.begin("slow")
+    under_test.engine.reply(RunEnded(run_id=slow.run_id, state=RunState.DONE))
+    quick = under_test.begin("quick")
+    under_test.engine.reply(RunEnded(run_id=quick.run_id, state=RunState.DONE))
+    go_on, snapshot = threading.Event(), under_test.hub.snapshot
+
+    def slow_snapshot(run: LiveRun) -> RunTrace | None:
+        if run is slow:
+            assert go_on.wait(60)
+        return snapshot(run)
+
+    monkeypatch.setattr(under_test.hub, "snapshot", slow_snapshot)
+    with contextlib.ExitStack() as viewers:
+        viewers.callback(go_on.set)
+        waiting = [
+            viewers.enter_context(
+                client.websocket_connect(f"/live/run/{slow.run_id}?k={slow.token}")
+            )
+            for _ in range(SLOW_VIEWERS)
+        ]
+        with client.websocket_connect(f"/live/run/{quick.run_id}?k={quick.token}") as socket:
+            frames = frames_until_closed(socket)
+
+        assert not go_on.is_set()
+        assert frames[-1]["run"]["final"] is True
+        go_on.set()
+        for late in waiting:
+            assert frames_until_closed(late)[-1]["to"] == len("slow")
 
 
 def test_the_chart_library_is_served_from_here(client: TestClient) -> None:
