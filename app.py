@@ -11,6 +11,7 @@ import streamlit as st
 from inference.process.messages import LoadModel
 from visuals.live.app_services import app_hub, app_saver, app_templates
 from visuals.live.attention_route import attention_routes
+from visuals.live.engine_route import engine_routes
 from visuals.live.page_addresses import page_routes
 from visuals.live.route import live_routes
 from visuals.live.vega_bundle import bundle
@@ -40,5 +41,10 @@ async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
         app_templates().close()
 
 
-routes = [*live_routes(app_hub()), *attention_routes(app_hub()), *page_routes()]
+routes = [
+    *live_routes(app_hub()),
+    *attention_routes(app_hub()),
+    *engine_routes(app_hub()),
+    *page_routes(),
+]
 app = st.App("visuals/pages/main.py", routes=routes, lifespan=engine_lifespan)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from inference.process.messages import Action, Control, RunEnded, StateChanged
@@ -265,9 +266,31 @@ def test_while_the_model_loads_the_page_says_how_far_it_is() -> None:
 
     page = AppTest.from_file(SCRIPT, default_timeout=30).run()
 
-    [progress] = page.get("progress")
-    assert progress.proto.value == 50
-    assert "reading weights" in progress.proto.text
+    [line] = [
+        each
+        for each in page.get("bidi_component")
+        if each.proto.component_name == "token_by_token_loading"
+    ]
+    assert json.loads(line.proto.json) == {"stage": "reading weights", "ratio": 0.5, "error": ""}
+
+
+def test_no_timer_of_the_page_runs_while_the_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer's rerun of the page that is being left could win over the press that leaves it."""
+    fragment, timed = st.fragment, []
+
+    def noticed(*arguments: object, **options: object) -> object:
+        if options.get("run_every") is not None:
+            timed.append(options["run_every"])
+        return fragment(*arguments, **options)
+
+    monkeypatch.setattr(st, "fragment", noticed)
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    assert not page.exception
+    assert timed == []
 
 
 def test_the_settings_that_keep_step_times_undisturbed_are_in_the_config() -> None:

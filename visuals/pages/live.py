@@ -22,8 +22,8 @@ from visuals.pages.composer import current_order, prompt_box, prompt_tools
 from visuals.pages.examples import ASSETS
 from visuals.pages.panels import run_panel
 from visuals.pages.transport_buttons import hold_button, step_button, stop_button
+from visuals.panel.loading import loading_line
 
-POLL_S = 0.5
 TOOLS_WIDTH = 640
 RECORDED_RUN = ASSETS / "recordings" / "why-is-decode-slow.json.gz"
 PACES: dict[str, float | None] = {
@@ -203,18 +203,11 @@ def _change_pace(hub: Hub, run: LiveRun | None) -> None:
 
 def _waiting_engine(hub: Hub) -> None:
     """Say how far the engine is while no run was started."""
-
-    @st.fragment(run_every=POLL_S if hub.engine_status().ready is None else None)
-    def engine_line() -> None:
-        status = hub.engine_status()
-        if status.error:
-            st.warning(f"The default model could not be loaded: {status.error}")
-        elif status.stage is not None:
-            st.progress(
-                status.stage.ratio or 0.0, text=f"Loading the model: {status.stage.stage} …"
-            )
-
-    engine_line()
+    status = hub.engine_status()
+    if status.error:
+        st.warning(f"The default model could not be loaded: {status.error}")
+    elif status.stage is not None:
+        loading_line(status)
 
 
 def _recorded(hub: Hub) -> None:
