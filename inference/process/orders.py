@@ -31,12 +31,12 @@ class RunOrder:
         steps_per_s: Upper bound on the pace; None for as fast as it goes.
         turns: Pairs of role and content for each prompt that is a conversation, none for one that
             is not; empty when none is.
-        chunk_tokens: Feed the prompt in chunks of so many tokens; None for all at once.
+        chunk_tokens: Feed the prompt in chunks of this many tokens; None for all at once.
         cache: How keys and values are stored.
-        split_every: Time linear operations and attention apart in the prefill and in every so many
-            decode steps; None for never.
+        split_every: Time linear operations and attention apart in the prefill and in one of this
+            many decode steps; None for never.
         plan: How several prompts share the device.
-        decode: How decode steps are to be handed over.
+        decode: How decode steps are launched.
         arrivals_s: When each prompt comes in, on the run's own time; empty when all are there.
     """
 
@@ -60,7 +60,7 @@ class RunOrder:
 
 
 def check_order(order: RunOrder) -> None:
-    """Pass when the order can be understood, whatever the model.
+    """Raise unless the order makes sense, whatever the model.
 
     Raises:
         PromptError: A prompt is missing or empty.
@@ -129,7 +129,7 @@ def build_requests(
 def command_of(
     order: RunOrder, run_id: str, requests: tuple[Request, ...], capture: AttentionChoice | None
 ) -> Generate:
-    """Return what the engine is told to make of an order."""
+    """Return the command that has the engine carry out an order."""
     return Generate(
         run_id=run_id,
         requests=requests,
@@ -148,7 +148,7 @@ def command_of(
 def _check_length(
     order: RunOrder, position: int, prompt_tokens: int, context_limit: int | None
 ) -> None:
-    """Pass when a prompt can be fed; say which one cannot where there are several."""
+    """Raise PromptError unless a prompt can be fed; of several, say which."""
     try:
         check_prompt_length(prompt_tokens, order.max_new_tokens, context_limit)
     except PromptError as error:
@@ -159,7 +159,7 @@ def _check_length(
 
 
 def capture_of(order: RunOrder, shape: ModelShape) -> AttentionChoice | None:
-    """Return what to look at from the first step on; None where the order wants nothing.
+    """Return what to capture from the first step on; None where the order wants nothing.
 
     A choice made for another model, which this one has no layer or head for, gives way to the
     middle layer.

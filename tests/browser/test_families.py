@@ -178,7 +178,7 @@ def test_another_layer_picked_after_the_run_is_not_mistaken_for_the_one_shown(
     wait_until(lambda: caption(tab).startswith("Still layer 1."), 20)
 
     assert "of layer 1," in str(canvas_words(tab))
-    assert "not looked at while it went" in tab.page.locator(".look-foot").inner_text()
+    assert "not captured during it" in tab.page.locator(".look-foot").inner_text()
     told(tab, 0.25, 0.55, "weight ")
     point(tab, 0, 0)
     assert tab.complaints == []

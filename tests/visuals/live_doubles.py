@@ -1,4 +1,4 @@
-"""Doubles of the live side: a hub on a scripted engine, runs looked at, messages taken apart."""
+"""Doubles of the live side: a hub on a scripted engine, captured runs, messages taken apart."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class HubUnderTest:
 
 
 class CapturedHub(HubUnderTest):
-    """A hub whose runs are looked at."""
+    """A hub whose runs are captured."""
 
     def begin_captured(self, choice: AttentionChoice | None = None) -> LiveRun:
         if self.hub.engine_status().ready is None:

@@ -32,13 +32,13 @@ Weights = NDArray[Any]  # float16 or float32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """What is known of a run's attention.
+    """The attention weights of a run that are there.
 
     Attributes:
         choice: What is asked for; None for nothing.
         maps: In the order of their steps; of another choice until the next step brings one.
         exact_row: The query asked for last.
-        notice: Why a choice cannot be had; empty when it can.
+        notice: Why a choice is not possible; empty when it is.
     """
 
     choice: AttentionChoice | None = None
@@ -87,21 +87,21 @@ class Feed:
         exact = self._exact(captured)
         if exact is not None:
             return exact
-        for seen in captured.maps:
-            if seen.choice == self._choice and seen.step_index not in self._sent:
-                self._sent.add(seen.step_index)
-                self._waiting.extend(blocks_of(seen))
+        for map_ in captured.maps:
+            if map_.choice == self._choice and map_.step_index not in self._sent:
+                self._sent.add(map_.step_index)
+                self._waiting.extend(blocks_of(map_))
         return self._blocks()
 
     def _newest_state(self, captured: Captured) -> dict[str, object] | None:
-        """Return the header that says what is looked at, when it has changed."""
+        """Return the header that says what is captured, when it has changed."""
         is_reset = self._state is None or captured.choice != self._choice
         if is_reset:
             self._choice = captured.choice
             self._sent.clear()
             self._waiting.clear()
             self._asked = None
-        reasons = [seen.reason for seen in captured.maps if seen.reason]
+        reasons = [map_.reason for map_ in captured.maps if map_.reason]
         state: dict[str, object] = {
             "kind": "state",
             "choice": choice_item(captured.choice),
@@ -117,20 +117,20 @@ class Feed:
         if self._asked is None:
             return None
         query, head = self._asked
-        seen = exact_map(captured, query)
-        if seen is None or seen.weights is None:
+        map_ = exact_map(captured, query)
+        if map_ is None or map_.weights is None:
             return None
         self._asked = None
-        plane = seen.heads.index(head) if head in seen.heads else 0
-        row = seen.weights[plane, query - seen.query_start].astype(np.float32)
+        plane = map_.heads.index(head) if head in map_.heads else 0
+        row = map_.weights[plane, query - map_.query_start].astype(np.float32)
         kv_bin = ceil(len(row) / MAX_EXACT_CELLS)
         header = {
             "kind": "row",
             "query": query,
             "head": head,
-            "k0": seen.kv_start,
-            "kn": seen.kv_tokens,
-            "kb": kv_bin * seen.kv_bin,
+            "k0": map_.kv_start,
+            "kn": map_.kv_tokens,
+            "kb": kv_bin * map_.kv_bin,
         }
         return message(header, (coarser(row, 0, kv_bin),))
 
@@ -151,39 +151,39 @@ class Feed:
 def exact_map(captured: Captured, query: int) -> AttentionMap | None:
     """Return a map that holds this query's weights unbinned, None when there is none."""
     exact = captured.exact_row
-    for seen in (*((exact,) if exact is not None else ()), *captured.maps):
-        is_held = seen.query_start <= query < seen.query_start + seen.query_tokens
-        is_exact = seen.query_bin == 1 and (seen.kv_bin == 1 or seen.query_tokens == 1)
-        if is_held and is_exact and seen.weights is not None and seen.choice == captured.choice:
-            return seen
+    for map_ in (*((exact,) if exact is not None else ()), *captured.maps):
+        is_held = map_.query_start <= query < map_.query_start + map_.query_tokens
+        is_exact = map_.query_bin == 1 and (map_.kv_bin == 1 or map_.query_tokens == 1)
+        if is_held and is_exact and map_.weights is not None and map_.choice == captured.choice:
+            return map_
     return None
 
 
-def blocks_of(seen: AttentionMap) -> list[MapBlock]:
+def blocks_of(map_: AttentionMap) -> list[MapBlock]:
     """Return a map as it is drawn, in blocks of query rows that each fit into a message."""
-    if seen.weights is None:
+    if map_.weights is None:
         return []
-    query_bin, kv_bin = _bins(seen.weights.shape, seen.query_tokens)
-    weights = coarser(coarser(seen.weights, 2, kv_bin), 1, query_bin).astype(np.float16)
-    rest = _rest(seen, query_bin, kv_bin)
+    query_bin, kv_bin = _bins(map_.weights.shape, map_.query_tokens)
+    weights = coarser(coarser(map_.weights, 2, kv_bin), 1, query_bin).astype(np.float16)
+    rest = _rest(map_, query_bin, kv_bin)
     planes, count, width = weights.shape
     rows_at_once = max(1, PAYLOAD_BYTES // (2 * planes * (width + 1)))
-    rows = seen.query_bin * query_bin  # queries of one row of cells
+    rows = map_.query_bin * query_bin  # queries of one row of cells
     blocks: list[MapBlock] = []
     for start in range(0, count, rows_at_once):
         end = min(start + rows_at_once, count)
         header: dict[str, object] = {
-            "step": seen.step_index,
-            "heads": list(seen.heads),
-            "q0": seen.query_start + start * rows,
-            "qn": min(seen.query_tokens, end * rows) - start * rows,
+            "step": map_.step_index,
+            "heads": list(map_.heads),
+            "q0": map_.query_start + start * rows,
+            "qn": min(map_.query_tokens, end * rows) - start * rows,
             "qb": rows,
-            "k0": seen.kv_start,
-            "kn": seen.kv_tokens,
-            "kb": seen.kv_bin * kv_bin,
+            "k0": map_.kv_start,
+            "kn": map_.kv_tokens,
+            "kb": map_.kv_bin * kv_bin,
             "shape": [planes, end - start, width],
             "rest": rest is not None,
-            "first": seen.first_output_query,
+            "first": map_.first_output_query,
         }
         parts = (weights[:, start:end],)
         blocks.append(
@@ -258,11 +258,11 @@ def _bins(shape: tuple[int, ...], query_tokens: int) -> tuple[int, int]:
     return ceil(rows / side), ceil(width / side)
 
 
-def _rest(seen: AttentionMap, query_bin: int, kv_bin: int) -> Weights | None:
+def _rest(map_: AttentionMap, query_bin: int, kv_bin: int) -> Weights | None:
     """Return the first drawn cell of each row without the sequence's first token."""
-    if seen.weights is None or seen.rest_of_first_cell is None:
+    if map_.weights is None or map_.rest_of_first_cell is None:
         return None
-    rest = seen.rest_of_first_cell[:, :, None]
-    others = seen.weights[:, :, 1:kv_bin]
+    rest = map_.rest_of_first_cell[:, :, None]
+    others = map_.weights[:, :, 1:kv_bin]
     largest = np.concatenate([rest, others], axis=2).max(axis=2)
     return coarser(largest, 1, query_bin).astype(np.float16)

@@ -1,4 +1,4 @@
-"""Which attention each run is looked at, and what the engine has told of it. No torch.
+"""Which attention weights are captured of each run, and those that have come. No torch.
 
 Maps stay in memory, those of the newest runs only. The engine remembers the prompt of the run it
 took up last; of older ones only what was recorded can be shown. The owner locks.
@@ -21,29 +21,29 @@ RECORDED = (
     "Weights stay in the memory of the page that made the run, so a run from a file has none; "
     "start a run to see them."
 )
-OFF = "Looking is switched off in Settings."
+OFF = "Capturing attention is switched off in Settings."
 FROM_NEXT_STEP = (
-    "This layer is looked at from the next step on. For the prompt's rows start another run: it "
+    "This layer is captured from the next step on. For the prompt's rows start another run: it "
     "begins with this choice."
 )
-ONLY_PROMPT = "The run is over: of another head only the prompt's rows can still be had."
+ONLY_PROMPT = "The run is over: of another head only the prompt's rows are still available."
 OTHER_LAYER = (
-    "The run is over, and this layer was not looked at while it went. The next run begins with the "
+    "The run is over, and this layer was not captured during it. The next run begins with the "
     "layer chosen here."
 )
 SHARED_ROWS = (
     "Several requests take the same row of this batch one after another, so weights are not shown; "
     "give each request a slot of its own, and the same arrival time, to see them."
 )
-FOLLOWED = "Another run has followed; this one keeps only what was seen while it went."
+FOLLOWED = "Another run has followed; this one keeps only what was captured during it."
 
 
 @dataclass(slots=True)
 class _Capture:
-    """What one run is looked at.
+    """What is captured of one run.
 
     Attributes:
-        kept: What was seen while the run went, where another head was asked for afterwards.
+        kept: What was captured during the run, where another head was asked for afterwards.
         is_possible: False where rows are taken by several requests, one after another.
     """
 
@@ -56,14 +56,14 @@ class _Capture:
 
 
 class Captures:
-    """The looks of all runs on one engine."""
+    """The captures of all runs on one engine."""
 
     def __init__(self, send: Callable[[Command], None]) -> None:
         self._send = send
         self._captures: dict[str, _Capture] = {}
 
     def begin(self, run_id: str, choice: AttentionChoice | None) -> None:
-        """Take up a run that the engine is told to look at so."""
+        """Take up a run that the engine is to capture with this choice."""
         self._captures[run_id] = _Capture(choice, notice="" if choice is not None else OFF)
         for old in list(self._captures)[:-KEPT_CAPTURES]:
             del self._captures[old]
@@ -91,7 +91,7 @@ class Captures:
             self._captures[run_id].is_over = True
 
     def ask(self, run_id: str, choice: AttentionChoice, query: int | None = None) -> None:
-        """Look at this from the next step on, or at one query of the prompt exactly."""
+        """Capture this from the next step on, or one query of the prompt exactly."""
         capture = self._captures.get(run_id)
         if capture is None or not capture.is_possible:
             return
@@ -114,19 +114,19 @@ class Captures:
             self._send(CaptureAttention(run_id=run_id, choice=choice))
 
     def receive(self, reply: Attended | CaptureRefused) -> None:
-        """Take what the engine saw, or why it cannot look."""
+        """Take what the engine captured, or why it cannot."""
         capture = self._captures.get(reply.run_id)
         if capture is None:
             return
         if isinstance(reply, CaptureRefused):
-            seen = capture.recording.attention() if capture.recording is not None else ()
-            capture.choice = seen[-1].choice if seen else None
+            maps = _recorded(capture)
+            capture.choice = maps[-1].choice if maps else None
             capture.notice = f"{reply.sentence[0].upper()}{reply.sentence[1:]}."
         elif capture.recording is not None and reply.attention.choice == capture.choice:
             capture.recording.add_attention(reply.attention, reply.query)
 
     def captured(self, run_id: str, *, is_from_file: bool = False) -> Captured:
-        """Return what is known of a run's attention."""
+        """Return the attention weights of a run that are there."""
         capture = self._captures.get(run_id)
         if capture is None:
             return Captured(notice=RECORDED if is_from_file else "")
@@ -162,24 +162,24 @@ def _held(
     """Return the kept maps that answer for a choice; of all heads' maps each head's own."""
     if not kept or choice is None:
         return ()
-    seen = kept[-1].choice
-    if seen == choice:
+    captured = kept[-1].choice
+    if captured == choice:
         return kept
-    is_one_of_all = seen.is_all_heads and not choice.is_all_heads and choice.head is not None
-    if not is_one_of_all or replace(seen, head=choice.head, is_all_heads=False) != choice:
+    is_one_of_all = captured.is_all_heads and not choice.is_all_heads and choice.head is not None
+    if not is_one_of_all or replace(captured, head=choice.head, is_all_heads=False) != choice:
         return ()
     return tuple(_of_head(one, choice) for one in kept if choice.head in one.heads)
 
 
-def _of_head(seen: AttentionMap, choice: AttentionChoice) -> AttentionMap:
+def _of_head(of_all: AttentionMap, choice: AttentionChoice) -> AttentionMap:
     """Return one head's part of a map of all heads."""
-    plane = slice(seen.heads.index(choice.head or 0), None)
-    parts = (seen.weights, seen.first_token, seen.rest_of_first_cell)
+    plane = slice(of_all.heads.index(choice.head or 0), None)
+    parts = (of_all.weights, of_all.first_token, of_all.rest_of_first_cell)
     weights, first, rest = (None if one is None else one[plane][:1] for one in parts)
     return replace(
-        seen,
+        of_all,
         choice=choice,
-        heads=seen.heads[plane][:1],
+        heads=of_all.heads[plane][:1],
         weights=weights,
         first_token=first,
         rest_of_first_cell=rest,
@@ -187,7 +187,7 @@ def _of_head(seen: AttentionMap, choice: AttentionChoice) -> AttentionMap:
 
 
 def _judged(capture: _Capture, choice: AttentionChoice, *, is_newest: bool) -> tuple[str, bool]:
-    """Return what to say of another choice, and whether it can be had at all."""
+    """Return what to say of another choice, and whether it is possible at all."""
     before = capture.choice
     is_same_layer = before is not None and before.layer == choice.layer
     if not capture.is_over:

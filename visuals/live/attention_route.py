@@ -1,4 +1,4 @@
-"""The route of the attention weights: a WebSocket of its own, open while they are looked at.
+"""The route of the attention weights: a WebSocket of its own, open while they are shown.
 
 One message is in flight at a time. The viewer says ``a`` when it has drawn it, and may at any time
 ask for another layer or head, or for the exact weights of one query.

@@ -69,7 +69,7 @@ class EngineReplies:
         self.queue.measurements.receive(reply)
         measured = reply.ceilings if isinstance(reply, MeasureEnded) else None
         if measured is not None:
-            self.queue.registry.tell_roofs(measured)
+            self.queue.registry.add_ceilings(measured)
         self.queue.advance()
 
     def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:

@@ -1,7 +1,7 @@
 """The rows of all live charts that a frame's steps and readings add. No torch, no page.
 
 Readings are not counted by the cursor: a frame brings those since the newest step that the viewer
-has drawn, and the viewer adds what it has not got.
+has drawn, and the viewer adds what it lacks.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _reading_tables(drawn: Drawn) -> Frame:
 
 
 def _first_unseen(samples: Sequence[TelemetrySample], drawn: Drawn) -> int:
-    """Return the place of the first reading since the newest step drawn before the frame."""
+    """Return the index of the first reading since the newest step drawn before the frame."""
     if drawn.seen == 0:
         return 0
     newest = drawn.trace.events[drawn.seen - 1]

@@ -115,10 +115,10 @@ class Hub:
         """Register a finished run that was read from a file, and return it."""
         with self._lock:
             run_id = f"file-{trace.info.run_id}"
-            known = self._registry.find(run_id)
-            if known is not None and known.recorded == trace:
-                return known
-            if known is not None:
+            there = self._registry.find(run_id)
+            if there is not None and there.recorded == trace:
+                return there
+            if there is not None:
                 run_id = f"file-{new_id()}"
             return self._registry.add_recorded(trace, run_id)
 
@@ -168,7 +168,7 @@ class Hub:
                 message=run.message or run.notice or self._queue.why_it_waits(run),
                 stage=stage.stage if stage else "",
                 stage_ratio=stage.ratio if stage else None,
-                queue_position=self._registry.place(run),
+                queue_position=self._registry.queue_position(run),
             )
 
     def control(self, run: LiveRun, action: Action, steps_per_s: float | None = None) -> None:
@@ -189,7 +189,7 @@ class Hub:
             else:
                 run.early_controls.append(control)
 
-    # What pages ask: the model, and what is looked at and measured
+    # What pages ask: the model, captures and measurements
 
     def engine_status(self) -> EngineStatus:
         """Return what the engine holds or is loading."""
@@ -216,12 +216,12 @@ class Hub:
                 self._engine.send(SplitSteps(run_id=run.run_id, every=every))
 
     def capture(self, run: LiveRun, choice: AttentionChoice, query: int | None = None) -> None:
-        """Look at another layer or head of a run, or at one query of its prompt exactly."""
+        """Capture another layer or head of a run, or one query of its prompt exactly."""
         with self._lock:
             self._captures.ask(run.run_id, choice, query)
 
     def attention(self, run: LiveRun) -> Captured:
-        """Return what is known of the run's attention weights."""
+        """Return the attention weights of the run that are there."""
         with self._lock:
             return self._captures.captured(run.run_id, is_from_file=run.order is None)
 
@@ -295,7 +295,7 @@ class Hub:
                 self.control(run, Action.STOP)
 
     def keep_house(self, stop: threading.Event) -> None:
-        """Abandon unwatched runs once a second until told to stop; run on a thread."""
+        """Abandon unwatched runs once a second until ``stop`` is set; run on a thread."""
         while not stop.wait(HOUSEKEEPING_S):
             self.abandon_unwatched()
 

@@ -51,7 +51,7 @@ class LiveRun:
         is_unwritten: It ended and found no room on disk: memory has the only whole copy.
         steps_per_s: The pace asked for last; None for as fast as it goes.
         notice: What the viewer must know while the run goes on; empty when all is well.
-        split_every: One in so many steps is timed in parts; None when none is.
+        split_every: One step in this many is timed in parts; None when none is.
     """
 
     run_id: str = field(default_factory=new_id)

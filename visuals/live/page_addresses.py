@@ -1,8 +1,8 @@
-"""The pages' own addresses: each opens at once, told where the server is.
+"""The pages' own addresses: each opens at once and asks the right server.
 
 Streamlit's page looks for its server below its own address first, so ``/roofline`` asks for
-``/roofline/_stcore/health`` and logs two errors before it asks for ``/_stcore/health``. Told where
-to ask, by the variable that Streamlit reads for this, it does not guess.
+``/roofline/_stcore/health`` and logs two errors before it asks for ``/_stcore/health``. Given the
+address, by the variable that Streamlit reads for this, it does not guess.
 """
 
 from __future__ import annotations

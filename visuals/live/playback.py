@@ -79,7 +79,7 @@ class Replay:
             }[action]
 
     def change_speed(self, speed: float) -> None:
-        """Play so many times as fast as the run went."""
+        """Play this many times as fast as the run went."""
         self.advance()
         self._speed = speed
         self._ends_s = step_ends_s(self.trace.events)

@@ -75,8 +75,8 @@ class Registry:
         """Return every run, the oldest first."""
         return tuple(self._runs.values())
 
-    def place(self, run: LiveRun) -> int | None:
-        """Return a run's place in the queue, 1 for the next; None when it does not wait."""
+    def queue_position(self, run: LiveRun) -> int | None:
+        """Return a run's position in the queue, 1 for the next; None when it does not wait."""
         return self.waiting.index(run) + 1 if run in self.waiting else None
 
     def unwatched(self) -> tuple[LiveRun, ...]:
@@ -93,8 +93,8 @@ class Registry:
         first = 0.0 if run.was_watched else FIRST_VIEWER_S
         return self._grace_s * run.patience + first
 
-    def tell_roofs(self, measured: MeasuredCeilings) -> None:
-        """Give the roofs to runs that were made here before they were known."""
+    def add_ceilings(self, measured: MeasuredCeilings) -> None:
+        """Give the measured roofs to runs that were made here before."""
         for run in self._runs.values():
             recording = run.recording
             if recording is not None and recording.info.device == measured.device:

@@ -19,7 +19,7 @@ from visuals.live.live_run import LiveRun
 log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0  # what a crash may cost
-RETRIED_ROUNDS = 10  # a run that found no room when it ended is tried again in one round of so many
+RETRIED_ROUNDS = 10  # a run that found no room when it ended is tried again in one round of ten
 TRIED_AGAIN = "It is tried again until there is room; the run stays in memory until then."
 
 
@@ -41,7 +41,7 @@ class RunSaver:
         self._lock = threading.Lock()  # of the writes; never taken under the hub's
 
     def keep(self, hub: Hub, stop: threading.Event) -> None:
-        """Keep runs until told to stop, those that were cut off first; run on a thread."""
+        """Keep runs until ``stop`` is set, those that were cut off first; run on a thread."""
         try:
             self._store.recover()
         except InputError as error:

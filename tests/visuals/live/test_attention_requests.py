@@ -1,4 +1,4 @@
-"""What a run is looked at: choices, what can still be had of them, and the maps that come."""
+"""What is captured of a run: choices, what of them is still possible, and the maps that come."""
 
 from __future__ import annotations
 
