@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import resource
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -206,10 +207,11 @@ class TemplateProcess:
 
 def _serve(connection: Connection, memory_limit_bytes: int, render_limit_s: float) -> None:
     """Render one conversation after another until the app is gone; the child's main function."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app, which ends this process
     with contextlib.suppress(PromptError):  # the first call imports the renderer
         render_here(Conversation(template="", turns=(("user", ""),)))
     _limit_memory(memory_limit_bytes)
-    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+    with contextlib.suppress(EOFError, OSError):
         connection.send("ready")
         while True:
             conversation = connection.recv()

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from inference.models.chat_templates import (
@@ -28,6 +34,7 @@ GIGABYTES = (
 )
 LONG = "{{ 'x' * 2000000 }}"
 LIMIT_S = 2.0
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class ScriptedTime:
@@ -132,6 +139,49 @@ def test_prompts_of_several_threads_are_each_answered_with_their_own(
         thread.join()
 
     assert texts == {number: str(number) for number in range(8)}
+
+
+ORPHAN = """
+import os, signal, sys, threading
+from inference.models.chat_templates import Conversation, TemplateProcess
+if __name__ == "__main__":
+    process = TemplateProcess(render_limit_s=1.0)
+    hello = Conversation(template="hello", turns=(("user", "hello"),))
+    process.render(hello)
+    print(process.process_id, flush=True)
+    endless = Conversation(template=sys.argv[1], turns=hello.turns)
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    process.render(endless)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system must hold a process to its limit")
+def test_an_endless_template_does_not_outlive_an_app_that_was_killed(tmp_path: Path) -> None:
+    script = tmp_path / "orphan.py"
+    script.write_text(ORPHAN)
+    killed = subprocess.run(
+        [sys.executable, str(script), ENDLESS],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert killed.returncode == -signal.SIGKILL
+    renderer = int(killed.stdout)
+
+    end_s = time.monotonic() + 60
+    while is_running(renderer):
+        assert time.monotonic() < end_s, "the process still computes"
+        time.sleep(0.05)
+
+
+def is_running(process_id: int) -> bool:
+    """Tell whether a process computes; one that has ended may wait for its parent to notice."""
+    try:
+        return psutil.Process(process_id).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_a_closed_process_is_gone() -> None:
