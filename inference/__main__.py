@@ -1,6 +1,7 @@
-"""The command line: `python -m inference COMMAND`.
+"""The command line: ``python -m inference COMMAND``.
 
-Exit code 0; 2 for bad input, with one line that says what and what to do; no traceback at a user.
+Exit code 0, or 2 for bad input with one line that says what is wrong and what to do; a user never
+sees a traceback.
 """
 
 from __future__ import annotations
@@ -11,12 +12,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from inference.commands import bench, ceilings, cost, fetch, gpu, models, run
+from inference.commands import INTERRUPTED, bench, ceilings, cost, fetch, gpu, models, run
 from inference.records.errors import InputError, TokenByTokenError
 
 COMMANDS = (run, cost, ceilings, bench, gpu, models, fetch)
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""What must hold on a device, each with what was found in a sentence.
+"""What must hold on a device, each with its finding in a sentence.
 
 A check that does not apply, such as a graph without a GPU, is neither passed nor failed.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import fsum
 
 import torch
@@ -20,12 +21,12 @@ from inference.records.options import CacheKind, DecodeMode
 from inference.records.rooflines import MeasuredCeilings
 from inference.records.run import RunTrace
 
-# Source: our choice. A part below a third of its sheet is not the part, or is in use; one above it
-# by more than a boost clock's worth was measured wrongly.
+# Source: our choice. A GPU below a third of its data sheet is another GPU, or in use; one above it
+# by more than a boost clock can give was measured wrongly.
 LEAST_OF_SHEET = 0.33
 MOST_OF_SHEET = 1.05
-# Source: our choice. Between two timings the loop below only calls the clock; a host that is
-# interrupted once in a while is allowed for.
+# Source: our choice. Between two step times the loop below only calls the clock; the rest allows
+# for a host that is interrupted once in a while.
 LEAST_OF_WALL = 0.9
 ALLOCATOR_BYTES = 512  # Source: PyTorch's notes on CUDA memory: blocks are multiples of 512 bytes.
 OVERLAP_S = 0.001
@@ -40,52 +41,51 @@ class Check:
     Attributes:
         name: In a few words.
         is_passed: None where it does not apply here.
-        told: What was found, as a sentence.
+        finding: What was found, as a sentence.
     """
 
     name: str
     is_passed: bool | None
-    told: str
+    finding: str
 
 
 def same_ids(device: Bench, host: Bench) -> Check:
     """Check that the first tokens on the device are those of the CPU, both in float32."""
     count = device.sizes.compared_tokens
     requests = device.requests(2, count, is_uneven=True)
-    ours, _ = device.chosen(requests, GenerationOptions())
-    theirs, _ = host.chosen(requests, GenerationOptions())
-    agreed = min(_agreed(ours[one], theirs[one]) for one in ours)
+    ours, _ = device.selected(requests, GenerationOptions())
+    theirs, _ = host.selected(requests, GenerationOptions())
+    agreed = min(_agreed(ids, theirs[request_id]) for request_id, ids in ours.items())
     return Check(
         name="ids on the device are those of the CPU, float32",
         is_passed=agreed >= count,
-        told=f"the first {agreed} of {count} tokens agree, in the worse of 2 rows",
+        finding=f"the first {agreed} of {count} tokens agree in the worse of 2 rows",
     )
 
 
 def same_as_eager(bench: Bench, mode: DecodeMode) -> Check:
     """Check that steps of a mode choose the ids of eager ones on the same kind of cache.
 
-    In float32 all of them must agree. In half the digits two scores are now and then equal to the
-    last bit or nearly so, and a library may choose another kernel while a graph is recorded, so
-    there only the first must.
+    In float32 all of them must agree. In 16 bits two logits are sometimes equal or nearly so, and a
+    library may choose another kernel while a graph is recorded, so only the first tokens must.
     """
     name = f"{mode} steps choose the ids of eager ones, {bench.loaded.device.dtype}"
     count = bench.sizes.replayed_tokens
     agreed: list[int] = []
     for rows in (1, 3):
         requests = bench.requests(rows, count, is_uneven=True)
-        ours, note = bench.chosen(requests, decoding(mode))
+        ours, note = bench.selected(requests, decoding(mode))
         if note:
-            return Check(name=name, is_passed=None, told=note)
-        eager, _ = bench.chosen(requests, STATIC)
-        agreed += [_agreed(ours[one], eager[one]) for one in ours]
+            return Check(name=name, is_passed=None, finding=note)
+        eager, _ = bench.selected(requests, STATIC)
+        agreed += [_agreed(ids, eager[request_id]) for request_id, ids in ours.items()]
     is_exact = bench.loaded.device.dtype == "float32"
     needed = count if is_exact else min(count, bench.sizes.compared_tokens)
     return Check(
         name=name,
         is_passed=min(agreed) >= needed,
-        told=f"at least the first {min(agreed)} of {count} tokens agree in each of {len(agreed)} "
-        f"rows, alone and in a batch of 3; {needed} are needed",
+        finding=f"at least the first {min(agreed)} of {count} tokens agree in each of "
+        f"{len(agreed)} rows, alone and in a batch of 3; {needed} are needed",
     )
 
 
@@ -94,11 +94,13 @@ def cache_bytes(bench: Bench, allocated: Allocated | None) -> Check:
 
     Args:
         bench: The model.
-        allocated: Tells the bytes allocated on the device; None where nothing tells.
+        allocated: Returns the bytes allocated on the device; None where no allocator counts them.
     """
     name = "cache bytes are the allocator's"
     if allocated is None:
-        return Check(name=name, is_passed=None, told="only a CUDA device's allocator tells")
+        return Check(
+            name=name, is_passed=None, finding="only a CUDA device's allocator counts them"
+        )
     request = bench.requests(1, 1)[0]
     room = len(request.prompt_ids) * 8
     backend = bench.backend
@@ -116,72 +118,72 @@ def cache_bytes(bench: Bench, allocated: Allocated | None) -> Check:
     return Check(
         name=name,
         is_passed=0 <= freed - state.allocated_bytes <= slack,
-        told=f"{state.allocated_bytes:,} bytes in the cache's tensors, {freed:,} given back with "
-        f"them (up to {slack:,} more is rounding)",
+        finding=f"{state.allocated_bytes:,} bytes in the cache's tensors, {freed:,} given back "
+        f"with them (rounding explains up to {slack:,} more)",
     )
 
 
 def roofs_in_bounds(measured: MeasuredCeilings) -> Check:
-    """Check that both measured roofs are within sane bounds of the part's data sheet."""
+    """Check that both measured roofs are within sane bounds of the GPU's data sheet."""
     name = "measured roofs are within bounds of the data sheet"
-    part = measured.device.name
-    sheet = find_datasheet(part)
+    gpu = measured.device.name
+    sheet = find_datasheet(gpu)
     if sheet is None:
-        return Check(name=name, is_passed=None, told=f"no data sheet is kept for {part}")
+        return Check(name=name, is_passed=None, finding=f"no data sheet is known for {gpu}")
     try:
         stated = datasheet_ceilings(sheet, measured.dtype)
     except InputError as error:
-        return Check(name=name, is_passed=None, told=str(error))
-    found = measured.ceilings
-    shares = (found.flops_per_s / stated.flops_per_s, found.bytes_per_s / stated.bytes_per_s)
+        return Check(name=name, is_passed=None, finding=str(error))
+    roofs = measured.ceilings
+    shares = (roofs.flops_per_s / stated.flops_per_s, roofs.bytes_per_s / stated.bytes_per_s)
     return Check(
         name=name,
         is_passed=all(LEAST_OF_SHEET <= share <= MOST_OF_SHEET for share in shares),
-        told=f"{shares[0]:.0%} of the stated FLOP/s in {measured.dtype} and {shares[1]:.0%} of the "
-        f"stated bytes/s of {sheet.name}",
+        finding=f"{shares[0]:.0%} of the stated FLOP/s in {measured.dtype} and {shares[1]:.0%} of "
+        f"the stated bytes/s of {sheet.name}",
     )
 
 
 def step_times_fill_the_wall(bench: Bench) -> Check:
-    """Check that timings of steps in a tight loop sum to the host's own time over it."""
+    """Check that step times in a tight loop sum to the host's own time over it."""
     clock, backend = bench.clock, bench.backend
     request = bench.requests(1, 1)[0]
     backend.prepare(DecodeMode.EAGER, 1, 1)
     backend.start()
     backend.forward([list(request.prompt_ids)]).argmax(dim=-1).cpu()
-    timings: list[float] = []
+    step_times: list[float] = []
     began_s = clock.now_s()
     for _ in range(bench.sizes.new_tokens):
         clock.start_timing()
         backend.forward([[1]]).argmax(dim=-1).cpu()  # waits for the device, as a step does
-        timings.append(clock.end_timing())
+        step_times.append(clock.end_timing())
     wall_s = clock.now_s() - began_s
-    share = fsum(timings) / wall_s
-    is_within = LEAST_OF_WALL <= share <= 1.0 + 1.0 / len(timings)
+    share = fsum(step_times) / wall_s
+    is_within = LEAST_OF_WALL <= share <= 1.0 + 1.0 / len(step_times)
     return Check(
-        name="timings sum to wall time",
+        name="step times sum to wall time",
         is_passed=is_within if bench.sizes.is_timed else None,
-        told=f"{len(timings)} timings make {share:.1%} of {wall_s * 1e3:.1f} ms",
+        finding=f"{len(step_times)} step times make up {share:.1%} of {wall_s * 1e3:.1f} ms",
     )
 
 
 def step_times_do_not_overlap(traces: Iterable[RunTrace]) -> Check:
-    """Check that no timing of the recorded runs reaches into the next step."""
+    """Check that no step time of the recorded runs reaches into the next step."""
     worst_s = 0.0
     pairs = 0
     for trace in traces:
-        for one, following in zip(trace.events, trace.events[1:], strict=False):
-            worst_s = max(worst_s, one.started_s + one.duration_s - following.started_s)
+        for event, following in pairwise(trace.events):
+            worst_s = max(worst_s, event.started_s + event.duration_s - following.started_s)
             pairs += 1
     return Check(
-        name="no timing reaches into the next step",
+        name="no step time reaches into the next step",
         is_passed=worst_s <= OVERLAP_S if pairs else None,
-        told=f"in {pairs} pairs of steps the worst overlap is {worst_s * 1e3:.3f} ms",
+        finding=f"in {pairs} pairs of steps the worst overlap is {worst_s * 1e3:.3f} ms",
     )
 
 
 def allocator_of(device: torch.device) -> Allocated | None:
-    """Return what tells how many bytes are allocated on a device; None where nothing does."""
+    """Return a count of the bytes allocated on a device; None where no allocator keeps one."""
     if device.type != "cuda":
         return None
 
@@ -196,4 +198,4 @@ def allocator_of(device: torch.device) -> Allocated | None:
 def _agreed(ours: list[int], theirs: list[int]) -> int:
     """Return how many ids agree before the first that does not."""
     pairs = zip(ours, theirs, strict=False)
-    return next((at for at, (one, other) in enumerate(pairs) if one != other), len(ours))
+    return next((index for index, (our, their) in enumerate(pairs) if our != their), len(ours))

@@ -1,4 +1,4 @@
-"""One pass over a device that proves what the program says of it, and records runs on the way.
+"""One pass over a device that checks what the program says of it, and records runs on the way.
 
 Needs torch, transformers, psutil and nvidia-ml-py, a model folder, and no network.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -26,15 +25,17 @@ from inference.bench.gpu_checks import (
     step_times_do_not_overlap,
     step_times_fill_the_wall,
 )
-from inference.bench.gpu_setup import Bench, Sizes, decoding
+from inference.bench.gpu_setup import Bench, Sizes, decoding, load_bench
 from inference.bench.gpu_speeds import BatchSpeed, Speed, batch_speeds, decode_energy, speeds
 from inference.bench.gpu_speeds import reading_cost_s as measured_reading_cost
 from inference.calibration.ceilings import measure_ceilings
 from inference.models.devices import DTYPES
+from inference.models.loading import OnStage
 from inference.records.costs import Ceilings
 from inference.records.model import Device
 from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
+from inference.records.status import LoadStage
 from inference.runs.plain_run_file import plain, write_run_file
 from inference.storage.atomic_write import replace_file
 
@@ -52,14 +53,14 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """What is put to the test.
+class ReportRequest:
+    """What is to be reported on.
 
     Attributes:
         model: A model folder, or a name that is on this machine.
         device: As ``choose_device`` takes it.
-        is_dry: Everything is tiny and its figures mean nothing.
-        has_compiled: Try ``torch.compile`` too, which may take minutes.
+        is_dry: Everything is tiny, and the figures mean nothing.
+        has_compiled: Measure ``torch.compile`` too, which may take minutes.
     """
 
     model: str
@@ -70,18 +71,18 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was found.
+    """The checks and figures of one device.
 
     Attributes:
         made_at: UTC.
         batches: Pairs of rows and tokens a second.
-        energy_note: Why the energy of the last way to decode is not known; empty when it is.
+        energy_note: Why the energy of the last way to decode is unknown; empty when it is known.
         reading_cost_s: What one telemetry sample takes.
         unread: Telemetry readings that are missing, with the reason.
         seconds: What all of it took.
     """
 
-    subject: Subject
+    subject: ReportRequest
     device: Device
     device_note: str
     machine: str
@@ -120,15 +121,20 @@ class _Measured:
         return (*self.runs, *(batch.trace for batch in self.batches))
 
 
-def make_report(subject: Subject, sizes: Sizes, folder: Path, tell: Tell) -> Report:
+def make_report(subject: ReportRequest, sizes: Sizes, folder: Path, on_stage: OnStage) -> Report:
     """Measure, write the report and the recorded runs into the folder, and return the report.
 
     Raises:
-        InputError, OutOfMemoryError: The model or the device cannot be had.
+        InputError, OutOfMemoryError: The model or the device cannot be used.
+        BackendError: A run of a check did not get to its end.
     """
-    checks = _float32_checks(subject, sizes, tell)
+
+    def tell(text: str) -> None:
+        on_stage(LoadStage(stage=text))
+
+    checks = _float32_checks(subject, sizes, on_stage)
     tell("loading the model in the device's usual dtype")
-    bench = Bench(subject.model, subject.device, "auto", sizes)
+    bench = load_bench(subject.model, subject.device, "auto", sizes, on_stage)
     began_s = bench.clock.now_s()
     modes = (*MODES, DecodeMode.COMPILED) if subject.has_compiled else MODES
     checks += _usual_checks(bench, modes, tell)
@@ -146,7 +152,7 @@ def make_report(subject: Subject, sizes: Sizes, folder: Path, tell: Tell) -> Rep
         speeds=tuple(speed for speed, _ in measured.timed),
         batches=tuple((batch.rows, batch.tokens_per_s) for batch in measured.batches),
         energy_note=decode_energy(measured.runs[-1]).reason if measured.runs else "nothing ran",
-        ceilings=bench.ceilings,
+        ceilings=bench.headless.ceilings,
         reading_cost_s=cost_s,
         unread=tuple(sorted(reasons.items())),
         seconds=bench.clock.now_s() - began_s,
@@ -163,14 +169,14 @@ def _usual_checks(bench: Bench, modes: Iterable[DecodeMode], tell: Tell) -> list
         if mode is not DecodeMode.EAGER:
             tell(f"{mode} steps against eager ones")
             checks.append(same_as_eager(bench, mode))
-    tell("cache bytes and timings")
-    checks += [cache_bytes(bench, allocator_of(bench.place)), step_times_fill_the_wall(bench)]
+    tell("cache bytes and step times")
+    checks += [cache_bytes(bench, allocator_of(bench.device)), step_times_fill_the_wall(bench)]
     tell("roofs")
     dtype = DTYPES[bench.loaded.device.dtype]
-    roofs = measure_ceilings(bench.place, dtype, plan=bench.sizes.plan(bench.place))
+    roofs = measure_ceilings(bench.device, dtype, plan=bench.sizes.plan(bench.device))
     if roofs is not None:
         checks.append(roofs_in_bounds(roofs))
-        bench.ceilings = roofs.ceilings
+        bench.headless.ceilings = roofs.ceilings
     return checks
 
 
@@ -187,12 +193,12 @@ def _timed(bench: Bench, modes: tuple[DecodeMode, ...], began_s: float, tell: Te
     return _Measured(timed=timed, batches=batches)
 
 
-def _float32_checks(subject: Subject, sizes: Sizes, tell: Tell) -> list[Check]:
+def _float32_checks(subject: ReportRequest, sizes: Sizes, on_stage: OnStage) -> list[Check]:
     """Return the checks for which rounding must not matter, and drop their models again."""
-    tell("loading the model in float32, on the device and on the CPU")
-    device = Bench(subject.model, subject.device, "float32", sizes)
-    host = Bench(subject.model, "cpu", "float32", sizes)
-    tell("ids on the device against the CPU's")
+    on_stage(LoadStage(stage="loading the model in float32, on the device and on the CPU"))
+    device = load_bench(subject.model, subject.device, "float32", sizes, on_stage)
+    host = load_bench(subject.model, "cpu", "float32", sizes, on_stage)
+    on_stage(LoadStage(stage="ids on the device against the CPU's"))
     checks = [same_ids(device, host), same_as_eager(device, DecodeMode.GRAPH)]
     device.close()
     host.close()
@@ -201,12 +207,12 @@ def _float32_checks(subject: Subject, sizes: Sizes, tell: Tell) -> list[Check]:
 
 def _best_mode(timed: Iterable[tuple[Speed, RunTrace | None]]) -> DecodeMode:
     """Return the way to decode that was fastest."""
-    known = [
+    rates = [
         (speed.decode_tokens_per_s, trace.info.decode)
         for speed, trace in timed
         if trace is not None and speed.decode_tokens_per_s is not None
     ]
-    return max(known)[1] if known else DecodeMode.EAGER
+    return max(rates)[1] if rates else DecodeMode.EAGER
 
 
 def _write(folder: Path, report: Report, measured: _Measured) -> None:
@@ -229,22 +235,22 @@ def report_text(report: Report) -> str:
         *(["**A dry run: everything is tiny and no figure below means anything.**", ""]
           if report.subject.is_dry else []),
         f"{report.made_at:%Y-%m-%d %H:%M} UTC. {report.machine}; {versions}. {report.device_note}",
-        f"All of it took {report.seconds:.0f} s after the float32 checks.",
+        f"Everything after the float32 checks took {report.seconds:.0f} s.",
         "",
         "| check | result | found |",
         "|---|---|---|",
-        *(f"| {one.name} | {marks[one.is_passed]} | {one.told} |" for one in report.checks),
+        *(f"| {one.name} | {marks[one.is_passed]} | {one.finding} |" for one in report.checks),
         "",
-        "| one row | tokens/s, all time | tokens/s, decode timings | host's share | J/token |",
+        "| one row | tokens/s, whole run | tokens/s, decode steps | host's share | J/token |",
         "|---|---|---|---|---|",
         *(_speed_line(speed) for speed in report.speeds),
         "",
-        "| rows | tokens/s, decode timings |",
+        "| rows | tokens/s, decode steps |",
         "|---|---|",
         *(f"| {rows} | {_number(rate)} |" for rows, rate in report.batches),
         "",
         *_roof_lines(report.ceilings),
-        *([f"Energy a token: not known ({report.energy_note})."] if report.energy_note else []),
+        *([f"Energy per token: unknown ({report.energy_note})."] if report.energy_note else []),
         f"One telemetry sample takes {report.reading_cost_s * 1e3:.2f} ms on a thread of its own.",
         *(f"Not read: {name}: {reason}." for name, reason in report.unread),
     ]  # fmt: skip
@@ -255,9 +261,9 @@ def _speed_line(speed: Speed) -> str:
     if speed.note:
         return f"| {speed.name} | not measured: {speed.note} | | | |"
     share = "" if speed.host_ratio is None else f"{speed.host_ratio:.0%}"
-    whole, timings = _number(speed.tokens_per_s), _number(speed.decode_tokens_per_s)
+    whole, decode = _number(speed.tokens_per_s), _number(speed.decode_tokens_per_s)
     joules = "" if speed.joules_per_token is None else f"{speed.joules_per_token:.3g}"
-    return f"| {speed.name} | {whole} | {timings} | {share} | {joules} |"
+    return f"| {speed.name} | {whole} | {decode} | {share} | {joules} |"
 
 
 def _roof_lines(ceilings: Ceilings | None) -> list[str]:
@@ -269,8 +275,3 @@ def _roof_lines(ceilings: Ceilings | None) -> list[str]:
 
 def _number(rate: float | None) -> str:
     return "" if rate is None else f"{rate:,.1f}"
-
-
-def tell_on_stderr(text: str) -> None:
-    """Say on standard error what is being done."""
-    sys.stderr.write(f"{text} ...\n")

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 import torch
 
 from inference.calibration.ceilings import RoofPlan, usual_plan
-from inference.engine.clock import StepClock, clock_for
-from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
-from inference.engine.row_backend import TorchRowBackend
-from inference.models.loading import LoadedModel, load_model
+from inference.engine.clock import clock_for
+from inference.engine.loop import GenerationOptions
+from inference.models.loading import LoadedModel, OnStage, load_model
 from inference.models.tokenization import TextCodec
 from inference.process.headless import HeadlessRunner
-from inference.records.costs import Ceilings
+from inference.records.errors import BackendError
 from inference.records.options import CacheKind, DecodeMode, Sampling
 from inference.records.run import Request, RunTrace
 
@@ -32,12 +31,12 @@ class Sizes:
     Attributes:
         prompt_tokens: Of every prompt.
         compared_tokens: First tokens that must be the same on the device and on the CPU.
-        replayed_tokens: Of the runs whose recorded steps are held against eager ones.
+        replayed_tokens: Of the runs whose recorded steps are compared with eager ones.
         new_tokens: Of the timed runs.
         batches: Rows of the runs of the sweep.
         batch_tokens: New tokens of each row there.
         repeats: Timed runs of each way to decode, of which the median counts.
-        is_timed: False where timings are too few and short to be judged.
+        is_timed: False where step times are too few and too short to be judged.
         plan: The sweeps of the roofs; None for the usual ones.
     """
 
@@ -66,7 +65,7 @@ FULL = Sizes(
 
 
 def dry_plan(device: torch.device) -> RoofPlan:
-    """Return sweeps that end at once and mean nothing."""
+    """Return sweeps that end at once, whose figures mean nothing."""
     return RoofPlan(read_bytes=(1 << 20,), orders=(32, 64), clock=clock_for(device))
 
 
@@ -83,38 +82,35 @@ DRY = Sizes(
 )
 
 
+def load_bench(model: str, device: str, dtype: str, sizes: Sizes, on_stage: OnStage) -> Bench:
+    """Return a bench of a model without kernels of ours; arguments as ``load_model`` takes them."""
+    loaded = load_model(model, dtype=dtype, device=device, on_stage=on_stage, is_plain=True)
+    return Bench(loaded, sizes)
+
+
 class Bench:
-    """One model on one device, whose rows never end before their time.
+    """One model on one device, whose rows never end before their maximum of new tokens.
 
     Attributes:
         loaded: The model.
         sizes: How much is measured.
-        clock: What times timings on the device.
+        headless: Runs it; give it the device's roofs before the runs that are to carry them.
+        clock: What times its steps.
         backend: The model as the engine uses it.
-        ceilings: The device's roofs, for recorded runs to carry; set before the first of them.
+        device: Where it is.
     """
 
-    def __init__(self, model: str, device: str, dtype: str, sizes: Sizes) -> None:
-        loaded = load_model(
-            model, dtype=dtype, device=device, on_stage=lambda _stage: None, is_plain=True
-        )
-        self.loaded: LoadedModel = replace(loaded, eos_ids=frozenset())
+    def __init__(self, loaded: LoadedModel, sizes: Sizes) -> None:
+        self.loaded = replace(loaded, eos_ids=frozenset())
         self.sizes = sizes
-        self.clock: StepClock = clock_for(loaded.model.device)
-        self.backend = TorchRowBackend(loaded.model)
-        self.ceilings: Ceilings | None = None
-        self._runner: HeadlessRunner | None = None
         self._codec = TextCodec.from_files(loaded.tokenizer_files)
-        limits = GenerationLimits(eos_ids=frozenset(), context_tokens=loaded.context_limit)
-        self._engine = Engine(self.backend, self.clock, limits)
-
-    @property
-    def place(self) -> torch.device:
-        """The device."""
-        return self.loaded.model.device
+        self.headless = HeadlessRunner(self.loaded, self._codec)
+        self.clock = self.headless.runner.clock
+        self.backend = self.headless.runner.backend
+        self.device = loaded.model.device
 
     def requests(self, rows: int, new_tokens: int, *, is_uneven: bool = False) -> list[Request]:
-        """Return requests with prompts of their own, of one length or each one token shorter."""
+        """Return requests with different prompts of one length, or each one token shorter."""
         size = self.sizes.prompt_tokens
         ids = self._codec.encode(TEXT * (1 + size // 16), is_raw=True)
         return [
@@ -128,31 +124,30 @@ class Bench:
             for row in range(rows)
         ]
 
-    def chosen(
-        self, requests: Sequence[Request], options: GenerationOptions
-    ) -> tuple[dict[str, list[int]], str]:
-        """Return the ids that each request gets, and why it was not decoded as asked."""
-        ready, note = self._engine.prepare(requests, options)
-        ids: dict[str, list[int]] = {request.request_id: [] for request in requests}
-        for event in self._engine.generate(requests, seed=0, zero_s=0.0, options=ready):
-            for row in event.rows:
-                if row.token_id is not None:
-                    ids[row.request_id].append(row.token_id)
-        return ids, note
-
     def trace(self, requests: Sequence[Request], options: GenerationOptions) -> RunTrace:
         """Return a recorded run, telemetry and all."""
-        if self._runner is None:
-            self._runner = HeadlessRunner(self.loaded, self._codec, self.ceilings)
-        return self._runner.run(requests, seed=0, on_event=lambda _event: None, options=options)
+        return self.headless.run(requests, seed=0, options=options)
+
+    def selected(
+        self, requests: Sequence[Request], options: GenerationOptions
+    ) -> tuple[dict[str, list[int]], str]:
+        """Return the ids that each request gets, and why it was not decoded as asked.
+
+        Raises:
+            BackendError: The run did not get to its end.
+        """
+        trace = self.trace(requests, options)
+        if trace.message:
+            raise BackendError(trace.message)
+        ids = {output.request_id: list(output.token_ids) for output in trace.outputs}
+        return ids, trace.info.decode_note
 
     def close(self) -> None:
         """Give the device's memory back."""
-        self._runner = None
         self.backend.prepare(DecodeMode.EAGER, 1, 1)
         self.backend.start()
         gc.collect()
-        if self.place.type == "cuda":
+        if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import fsum
-from statistics import median
-from typing import Any
 
 import torch
 
 from inference.bench.gpu_setup import Bench, decoding
+from inference.bench.rounds import rates, spread_of
+from inference.bench.subjects import generate_tokens
 from inference.engine.loop import GenerationOptions
 from inference.engine.memory_limit import MemoryLimit
 from inference.figures.device import host_lead
@@ -22,7 +22,7 @@ from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
 from inference.records.steps import Phase
 
-READS = 20
+SAMPLES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,9 @@ class Speed:
     Attributes:
         name: What ran.
         tokens_per_s: New tokens over the whole time, prefill included; the median of the repeats.
-        decode_tokens_per_s: New tokens over decode timings; None where there are no timings.
-        host_ratio: Share of a decode timing until the host had handed it over; None likewise.
-        joules_per_token: Of the decode steps; None where the counter cannot tell.
+        decode_tokens_per_s: New tokens over decode step times; None where there are none.
+        host_ratio: Share of a decode step until the host has launched all of it; None likewise.
+        joules_per_token: Of the decode steps; None where the GPU has no counter of energy.
         note: Why it was not measured; empty when it was.
     """
 
@@ -67,25 +67,15 @@ def speeds(bench: Bench, modes: tuple[DecodeMode, ...]) -> Iterator[tuple[Speed,
 def library_speed(bench: Bench) -> Speed:
     """Return how fast the library's own ``generate`` makes the same number of tokens."""
     sizes = bench.sizes
-    model: Any = bench.loaded.model
     request = bench.requests(1, sizes.new_tokens)[0]
-    ids = torch.tensor([request.prompt_ids], device=bench.place)
-    settings: dict[str, Any] = {
-        "attention_mask": torch.ones_like(ids),
-        "do_sample": False,
-        "max_new_tokens": sizes.new_tokens,
-        "min_new_tokens": sizes.new_tokens,
-        "pad_token_id": 0,
-    }
-    times: list[float] = []
+    ids = torch.tensor([request.prompt_ids], device=bench.device)
+    seconds: list[float] = []
     for _ in range(sizes.repeats + 1):
         bench.clock.start_timing()
-        with torch.inference_mode():
-            model.generate(ids, **settings).cpu()
-        times.append(bench.clock.end_timing())
-    return Speed(
-        name="the library's generate()", tokens_per_s=sizes.new_tokens / median(times[1:] or times)
-    )
+        generate_tokens(bench.loaded.model, ids, sizes.new_tokens).cpu()
+        seconds.append(bench.clock.end_timing())
+    rate = rates(seconds[1:], sizes.new_tokens).median
+    return Speed(name="the library's generate()", tokens_per_s=rate)
 
 
 def _speed(bench: Bench, name: str, options: GenerationOptions) -> tuple[Speed, RunTrace | None]:
@@ -101,7 +91,7 @@ def _speed(bench: Bench, name: str, options: GenerationOptions) -> tuple[Speed, 
     return (
         Speed(
             name=name,
-            tokens_per_s=median(_whole_rate(trace) for trace in traces[1:]),
+            tokens_per_s=spread_of([_whole_rate(trace) for trace in traces[1:]]).median,
             decode_tokens_per_s=batch_tokens_per_s(last),
             host_ratio=lead.ratio if lead is not None else None,
             joules_per_token=decode_energy(last).joules_per_token,
@@ -113,7 +103,7 @@ def _speed(bench: Bench, name: str, options: GenerationOptions) -> tuple[Speed, 
 def _whole_rate(trace: RunTrace) -> float:
     """Return new tokens per second from the first step's start to the last step's end.
 
-    The time between timings is in it: describing each step, recording it, and telemetry.
+    The time between steps is in it: describing each step, recording it, and telemetry.
     """
     last = trace.events[-1]
     seconds = last.started_s + last.duration_s - trace.events[0].started_s
@@ -141,11 +131,11 @@ def decode_energy(trace: RunTrace) -> PhaseEnergy:
 
 
 def reading_cost_s(bench: Bench) -> tuple[float, dict[str, str]]:
-    """Return what one telemetry sample takes, at the mean, and the readings it lacks, with why."""
-    sources = Sources(gpu_id(bench.place), MemoryLimit())
+    """Return the mean time of one telemetry sample, and why readings are missing, by name."""
+    sources = Sources(gpu_id(bench.device), MemoryLimit())
     times: list[float] = []
     try:
-        for _ in range(READS):
+        for _ in range(SAMPLES):
             began_s = bench.clock.now_s()
             sources.read()
             times.append(bench.clock.now_s() - began_s)

@@ -1,7 +1,8 @@
 """What takes turns in ``bench``: the library's generate, a bare loop, and our own engine.
 
 All decode from a cache that was filled in advance with copies of one token: what it holds costs no
-time, where it lies does. The first steps of a round are warm-up and are left out.
+time, where it lies does. The first steps of a round are warm-up and are left out. The library's
+``generate`` is called here only, for the GPU report too.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class FilledBackend(TorchRowBackend):
 
 
 class _Stamps(BaseStreamer):
-    """Notes when each token of the library's generate comes out."""
+    """Notes the moment of each token of the library's generate."""
 
     def __init__(self, clock: StepClock) -> None:
         self._clock = clock
@@ -96,26 +97,45 @@ class _Stamps(BaseStreamer):
         """Do nothing: the last token has come."""
 
 
+def generate_tokens(
+    model: PreTrainedModel,
+    ids: torch.Tensor,
+    new_tokens: int,
+    **more: Any,  # noqa: ANN401  the library's own arguments
+) -> torch.Tensor:
+    """Return the prompt's ids and exactly so many new ones, by the library's greedy ``generate``.
+
+    Args:
+        model: On the library's own code.
+        ids: [row, query].
+        new_tokens: Selected for each row, whatever ends a sequence.
+        more: Arguments of ``generate`` beside those.
+    """
+    own: Any = model
+    with torch.inference_mode():
+        return own.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=False,
+            min_new_tokens=new_tokens,
+            max_new_tokens=new_tokens,
+            pad_token_id=0,
+            **more,
+        )
+
+
 def library_generate(setting: Setting) -> Round:
     """Return rounds of ``generate`` on the library's own code, one row only."""
     backend = FilledBackend(setting)
-    model: Any = setting.model
-    new = setting.steps + WARM_STEPS + 1
+    model = setting.model
     ids = torch.full((1, setting.context + 1), TOKEN, device=model.device)
 
     def measured() -> float:
         remove(model)
         cache = backend.filled_cache()
         stamps = _Stamps(setting.clock)
-        model.generate(
-            ids,
-            attention_mask=torch.ones_like(ids),
-            do_sample=False,
-            min_new_tokens=new,
-            max_new_tokens=new,
-            streamer=stamps,
-            **{cache_argument(model): cache},
-        )
+        cached = {cache_argument(model): cache}
+        generate_tokens(model, ids, setting.steps + WARM_STEPS + 1, streamer=stamps, **cached)
         return step_s(stamps.moments[1:], WARM_STEPS)  # the first are the prompt's own
 
     return measured
@@ -131,7 +151,7 @@ def bare_loop(setting: Setting, *, has_kernels: bool) -> Round:
     def measured() -> float:
         _switch(setting.model, has_kernels=has_kernels)
         cache = backend.filled_cache()
-        fed = torch.full((setting.rows, 1), TOKEN, device=model.device)
+        fed = torch.full((setting.rows, 1), TOKEN, device=model.device)  # [row, query]
         moments = [setting.clock.now_s()]
         for _ in range(setting.steps + WARM_STEPS):
             scores = model(input_ids=fed, use_cache=True, **{name: cache}).logits[:, -1]
@@ -152,9 +172,7 @@ def own_engine(setting: Setting, *, has_kernels: bool, is_capturing: bool = Fals
         is_capturing: Whether the attention of the middle layer, the mean of its heads, is captured
             in every step, as the Live page does.
     """
-    backend = FilledBackend(setting)
-    limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
-    engine = Engine(backend, setting.clock, limits)
+    engine = _engine(setting)
     asked = requests(setting)
     layers = int(setting.model.config.get_text_config().num_hidden_layers)
 
@@ -179,8 +197,7 @@ def own_engine(setting: Setting, *, has_kernels: bool, is_capturing: bool = Fals
 
 def recorded_events(setting: Setting) -> list[StepEvent]:
     """Return the events of one run of the engine."""
-    limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
-    engine = Engine(FilledBackend(setting), setting.clock, limits)
+    engine = _engine(setting)
     return list(engine.generate(requests(setting), seed=SEED, zero_s=0.0))
 
 
@@ -199,9 +216,15 @@ def requests(setting: Setting) -> tuple[Request, ...]:
 
 
 def cache_argument(model: PreTrainedModel) -> str:
-    """Return what the model's forward calls its cache."""
+    """Return the name that the model's forward gives its cache."""
     accepted = inspect.signature(model.forward).parameters
     return next(name for name in CACHE_ARGUMENTS if name in accepted)
+
+
+def _engine(setting: Setting) -> Engine:
+    """Return an engine whose rows end by their maximum of new tokens only."""
+    limits = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
+    return Engine(FilledBackend(setting), setting.clock, limits)
 
 
 def _switch(model: PreTrainedModel, *, has_kernels: bool) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from inference.commands import Subparsers
-from inference.commands.fetch import ProgressLine
-from inference.records.status import LoadStage
+from inference.commands import Subparsers, add_device_arguments
+from inference.commands.progress import ProgressLine
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -15,9 +14,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "ceilings", help="measure memory bandwidth and matrix-product rate of this device"
     )
-    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16, float16, float64")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, mps")
-    parser.add_argument("--fresh", action="store_true", help="measure again even if known")
+    add_device_arguments(parser)
+    parser.add_argument(
+        "--fresh", action="store_true", help="measure again, whatever an earlier call measured"
+    )
     parser.set_defaults(run=run)
 
 
@@ -27,15 +27,8 @@ def run(args: argparse.Namespace) -> int:
     from inference.models.devices import choose_device  # noqa: PLC0415
 
     device, dtype = choose_device(args.device, args.dtype)
-    progress = ProgressLine(sys.stderr)
-
-    def tell(ratio: float, text: str) -> None:
-        progress.show(LoadStage(stage=text, ratio=ratio))
-
-    try:
-        measured = ceilings_for(device, dtype, tell, is_fresh=args.fresh)
-    finally:
-        progress.close()
+    with ProgressLine() as progress:
+        measured = ceilings_for(device, dtype, progress.show_ratio, is_fresh=args.fresh)
     if measured is not None:
         sys.stdout.write(f"{ceilings_json(measured)}\n")
     return 0

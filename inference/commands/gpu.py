@@ -1,4 +1,4 @@
-"""``python -m inference gpu``: prove the device's figures and record runs on it."""
+"""``python -m inference gpu``: check the device's figures and record runs on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from inference.commands import Subparsers
+from inference.commands.progress import ProgressLine
 from inference.records.errors import InputError
 
 FAILED = 1
@@ -19,15 +20,17 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--out", required=True, type=Path, help="folder for the report and runs")
     parser.add_argument("--device", default="auto", help="auto, cuda:N, mps, cpu")
     parser.add_argument(
-        "--dry", action="store_true", help="go through it in tiny sizes, on any device"
+        "--dry", action="store_true", help="go through every stage in tiny sizes, on any device"
     )
-    parser.add_argument("--compiled", action="store_true", help="try torch.compile too (minutes)")
+    parser.add_argument(
+        "--compiled", action="store_true", help="measure torch.compile too, which takes minutes"
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the report, print it, and return 1 when a check failed."""
-    from inference.bench.gpu_report import Subject, make_report, report_text, tell_on_stderr  # noqa: PLC0415
+    from inference.bench.gpu_report import ReportRequest, make_report, report_text  # noqa: PLC0415
     from inference.bench.gpu_setup import DRY, FULL  # noqa: PLC0415
     from inference.models.devices import choose_device  # noqa: PLC0415  torch takes seconds to import
 
@@ -38,9 +41,10 @@ def run(args: argparse.Namespace) -> int:
     if device.type == "cpu" and not args.dry:
         msg = "torch finds no GPU here; add --dry to go through it on the CPU in tiny sizes"
         raise InputError(msg)
-    subject = Subject(
+    subject = ReportRequest(
         model=args.model, device=args.device, is_dry=args.dry, has_compiled=args.compiled
     )
-    report = make_report(subject, DRY if args.dry else FULL, args.out, tell_on_stderr)
+    with ProgressLine() as progress:
+        report = make_report(subject, DRY if args.dry else FULL, args.out, progress.show)
     sys.stdout.write(report_text(report))
     return 0 if report.is_good else FAILED

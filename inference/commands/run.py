@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.commands import Subparsers
-from inference.commands.fetch import ProgressLine
+from inference.commands import INTERRUPTED, Subparsers, add_device_arguments, add_model_argument
+from inference.commands.progress import ProgressLine
 from inference.figures.device import notes_of
 from inference.figures.latency import latency_summaries
 from inference.models.tokenization import TextCodec
@@ -25,12 +25,11 @@ from inference.records.options import (
     Policy,
     Sampling,
 )
-from inference.records.run import Request, RunTrace
-from inference.records.status import LoadStage, RunState
-from inference.records.steps import StepEvent
+from inference.records.run import RunTrace
+from inference.records.status import RunState
 
 if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before that
-    from inference.process.headless import HeadlessRunner
+    from inference.models.loading import LoadedModel
 
 STDOUT = "-"
 
@@ -38,33 +37,38 @@ STDOUT = "-"
 def add_parser(subparsers: Subparsers) -> None:
     """Add the ``run`` command."""
     parser = subparsers.add_parser("run", help="generate step by step and write a run file")
-    parser.add_argument(
-        "--model", default="default", help="default, a catalogue or hub id, a folder, a .gguf file"
-    )
+    add_model_argument(parser)
     prompts = parser.add_mutually_exclusive_group(required=True)
     prompts.add_argument("--prompt", action="append", help="a prompt; may be repeated")
     prompts.add_argument("--prompts", type=Path, help="a UTF-8 file with one prompt a line")
     parser.add_argument("--batch", action="store_true", help="run all prompts as one batch")
     add_batch_arguments(parser)
-    parser.add_argument("--max-new-tokens", type=int, default=64)
+    parser.add_argument("--max-new-tokens", type=int, default=64, help="of each prompt")
     parser.add_argument("--out", required=True, help="run file to write; - for standard output")
     parser.add_argument("--raw", action="store_true", help="apply no chat template")
-    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16, float16, float64")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, cuda:all, mps")
-    parser.add_argument("--seed", type=int, default=0)
+    add_device_arguments(parser)
+    parser.add_argument("--seed", type=int, default=0, help="of the tokens drawn at random")
     parser.add_argument("--temperature", type=float, default=0.0, help="0 is greedy")
-    parser.add_argument("--top-k", type=int)
-    parser.add_argument("--top-p", type=float)
+    parser.add_argument("--top-k", type=int, help="draw from the k likeliest tokens only")
+    parser.add_argument(
+        "--top-p", type=float, help="draw from the likeliest tokens that make up this probability"
+    )
+    add_engine_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says how the model computes and stores."""
     parser.add_argument(
         "--plain",
         action="store_true",
-        help="use the library's code only, no kernels of our own, for the model's own computation",
+        help="compute the model with the library's own code, without the kernels of this program",
     )
     parser.add_argument(
         "--attention",
         choices=[kind.value for kind in AttentionKind],
         default=AttentionKind.AUTO.value,
-        help="which implementation computes attention; what a model cannot have is refused",
+        help="which implementation computes attention; refused where the model has none such",
     )
     parser.add_argument(
         "--chunk", type=int, metavar="C", help="feed the prompt in chunks of C tokens"
@@ -79,9 +83,14 @@ def add_parser(subparsers: Subparsers) -> None:
         "--decode",
         choices=[mode.value for mode in DecodeMode],
         default=DecodeMode.EAGER.value,
-        help="how decode steps are handed to the device; where it cannot be had, eager",
+        help="how decode steps are launched; eager where the device or the model has no other way",
     )
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--split-every",
+        type=int,
+        metavar="N",
+        help="time linear operations and attention apart in the prefill and every Nth decode step",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -90,13 +99,9 @@ def run(args: argparse.Namespace) -> int:
     order = _order(args)
     check_order(order)
     check_destination(args.out)
-    from inference.calibration.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
-    from inference.models.loading import load_model  # noqa: PLC0415
-    from inference.process.headless import HeadlessRunner  # noqa: PLC0415
-    from inference.process.measurements import place_of  # noqa: PLC0415
+    from inference.models.loading import load_model  # noqa: PLC0415  see above
 
-    progress = ProgressLine(sys.stderr)
-    try:
+    with ProgressLine() as progress:
         loaded = load_model(
             order.load.model,
             dtype=order.load.dtype,
@@ -105,27 +110,15 @@ def run(args: argparse.Namespace) -> int:
             attention=order.load.attention,
             on_stage=progress.show,
         )
-    finally:
-        progress.close()
-    codec = TextCodec.from_files(loaded.tokenizer_files)
-    requests = build_requests(order, codec, loaded.context_limit)
-    roofs = saved_ceilings(*place_of(loaded))
-    runner = HeadlessRunner(loaded, codec, None if roofs is None else roofs.ceilings)
-    traces: list[RunTrace] = []
-    for batch in [requests] if args.batch else [(request,) for request in requests]:
-        traces.append(_run_one(runner, batch, order))
-        if traces[-1].state is not RunState.DONE:
-            break
-    _save(traces, args.out)
+    traces = _run_all(order, loaded, is_batch=args.batch)
+    kept = [trace for trace in traces if trace.events]
+    if kept:
+        _save(kept, args.out)
     return _report(traces)
 
 
 def check_destination(out: str) -> None:
-    """Pass when a file could be written there.
-
-    Raises:
-        InputError: The folder does not exist, or the path is a folder.
-    """
+    """Raise InputError unless a file can be made there."""
     path = Path(out)
     if out == STDOUT:
         return
@@ -154,6 +147,7 @@ def _order(args: argparse.Namespace) -> RunOrder:
         ),
         chunk_tokens=args.chunk,
         cache=CacheKind(args.cache),
+        split_every=args.split_every,
         decode=DecodeMode(args.decode),
         plan=BatchPlan(policy=Policy(args.policy), slots=args.slots, padding=Padding(args.padding)),
         arrivals_s=tuple(args.arrival_gap * number for number in range(len(prompts))),
@@ -166,7 +160,7 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy",
         choices=[policy.value for policy in Policy],
         default=Policy.STATIC.value,
-        help="with --batch: when a slot takes the next prompt, after all rows are done or its own",
+        help="with --batch: when a slot takes the next prompt: once all rows are done, or its own",
     )
     parser.add_argument("--slots", type=int, help="with --batch: rows that may run together")
     parser.add_argument(
@@ -180,19 +174,15 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
         "--padding",
         choices=[side.value for side in Padding],
         default=Padding.LEFT.value,
-        help="with --batch: on which side prompts of a static batch are filled up",
+        help="with --batch: on which side the shorter prompts of a static batch are padded",
     )
 
 
 def check_batch_arguments(args: argparse.Namespace) -> None:
-    """Pass when nothing is said of a batch that is not one.
-
-    Raises:
-        InputError: An option needs ``--batch``.
-    """
+    """Raise InputError where an option needs ``--batch`` and it is not given."""
     asked = (args.policy, args.slots, args.arrival_gap, args.padding)
     if not args.batch and asked != ("static", None, 0.0, "left"):
-        msg = "--policy, --slots, --arrival-gap and --padding speak of one batch; add --batch"
+        msg = "--policy, --slots, --arrival-gap and --padding describe a batch; add --batch"
         raise InputError(msg)
 
 
@@ -208,32 +198,39 @@ def read_prompts(path: Path) -> tuple[str, ...]:
         msg = f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8"
         raise InputError(msg) from error
     except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
+        msg = f"{path} cannot be read: {error.strerror or error}; check the path"
         raise InputError(msg) from error
     prompts = tuple(line for line in text.splitlines() if line.strip())
     if not prompts:
-        msg = f"{path} holds no prompt; write one a line"
+        msg = f"{path} holds no prompt; write one on each line"
         raise InputError(msg)
     return prompts
 
 
-def _run_one(runner: HeadlessRunner, batch: Sequence[Request], order: RunOrder) -> RunTrace:
-    from inference.engine.loop import GenerationOptions  # noqa: PLC0415  see above
+def _run_all(order: RunOrder, loaded: LoadedModel, *, is_batch: bool) -> list[RunTrace]:
+    """Return the runs of the order up to the first that does not get to its end."""
+    from inference.calibration.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
+    from inference.process.headless import HeadlessRunner  # noqa: PLC0415
+    from inference.process.measurements import device_and_dtype  # noqa: PLC0415
+    from inference.process.runner import generation_options  # noqa: PLC0415
 
-    options = GenerationOptions(
-        chunk_tokens=order.chunk_tokens, cache=order.cache, plan=order.plan, decode=order.decode
-    )
-    progress = ProgressLine(sys.stderr)
-    most = max(request.max_new_tokens for request in batch)
-
-    def show(event: StepEvent) -> None:
-        ratio = min(1.0, (event.index + 1) / most)  # chunks of the prompt are steps too
-        progress.show(LoadStage(stage="generating", ratio=ratio))
-
-    try:
-        return runner.run(batch, seed=order.seed, on_event=show, options=options)
-    finally:
-        progress.close()
+    codec = TextCodec.from_files(loaded.tokenizer_files)
+    requests = build_requests(order, codec, loaded.context_limit)
+    roofs = saved_ceilings(*device_and_dtype(loaded))
+    runner = HeadlessRunner(loaded, codec, None if roofs is None else roofs.ceilings)
+    traces: list[RunTrace] = []
+    for batch in [requests] if is_batch else [(request,) for request in requests]:
+        with ProgressLine() as progress:
+            trace = runner.run(
+                batch,
+                seed=order.seed,
+                options=generation_options(order),
+                on_progress=progress.show,
+            )
+        traces.append(trace)
+        if trace.state is not RunState.DONE:
+            break
+    return traces
 
 
 def _save(traces: Sequence[RunTrace], out: str) -> None:
@@ -261,4 +258,4 @@ def _report(traces: Sequence[RunTrace]) -> int:
     last = traces[-1]
     if last.state is RunState.FAILED:
         raise TokenByTokenError(last.message)
-    return 0 if last.state is RunState.DONE else 130
+    return 0 if last.state is RunState.DONE else INTERRUPTED

@@ -1,88 +1,97 @@
-"""Runs without a page: orders in, RunTraces out, in this very process."""
+"""Runs without a page: requests in, a RunTrace out, in this very process."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
 
-from inference.engine.clock import clock_for
-from inference.engine.free_memory import check_memory
-from inference.engine.loop import PLAIN, Engine, GenerationLimits, GenerationOptions
-from inference.engine.row_backend import TorchRowBackend
-from inference.models.devices import gpu_id
+from inference.engine.clock import sleep
+from inference.engine.loop import PLAIN, GenerationOptions
 from inference.models.loading import LoadedModel
 from inference.models.tokenization import TextCodec
-from inference.process.messages import Generate
-from inference.process.run_info import run_info
-from inference.process.telemetry import Telemetry
+from inference.process.runner import Runner, RunPlan
 from inference.records.costs import Ceilings
-from inference.records.errors import BackendError, OutOfMemoryError
-from inference.records.run import Request, RunTrace
-from inference.records.status import RunState
+from inference.records.run import Request, RunInfo, RunTrace
+from inference.records.status import LoadStage, RunState
 from inference.records.steps import StepEvent
+from inference.records.telemetry import TelemetrySample, Unavailable
 from inference.runs.trace_builder import Recording
+
+OnProgress = Callable[[LoadStage], None]
 
 
 class HeadlessRunner:
-    """Runs requests on one loaded model, one batch after another."""
+    """Runs requests on one loaded model, one batch after another.
+
+    Attributes:
+        runner: The engine over the model.
+        ceilings: The device's roofs for its dtype, for the runs to carry; None when unknown.
+    """
 
     def __init__(
         self, loaded: LoadedModel, codec: TextCodec, ceilings: Ceilings | None = None
     ) -> None:
-        """Hold a model.
-
-        Args:
-            loaded: The model.
-            codec: Its tokenizer.
-            ceilings: The device's roofs for its dtype, for the runs to carry; None when unknown.
-        """
-        self._roofs = ceilings
-        self._loaded = loaded
+        self.runner = Runner(loaded)
+        self.ceilings = ceilings
         self._codec = codec
-        self._clock = clock_for(loaded.model.device)
-        limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)
-        self._engine = Engine(TorchRowBackend(loaded.model), self._clock, limits)
 
     def run(
         self,
         requests: Sequence[Request],
         *,
         seed: int,
-        on_event: Callable[[StepEvent], None],
         options: GenerationOptions = PLAIN,
+        on_progress: OnProgress = lambda _stage: None,
     ) -> RunTrace:
         """Run the requests as one batch.
 
         A run that fails or is interrupted is returned as far as it came, with its state and reason.
         """
-        batch = tuple(requests)
-        command = Generate(
+        plan = RunPlan(
             run_id=secrets.token_urlsafe(6),
-            requests=batch,
+            requests=tuple(requests),
             seed=seed,
-            chunk_tokens=options.chunk_tokens,
-            cache=options.cache,
-            plan=options.plan,
+            options=options,
+            ceilings=self.ceilings,
         )
-        prepared = self._engine.prepare(batch, options)
-        info = run_info(self._loaded, self._clock, command, prepared, self._roofs)
-        zero_s = self._clock.now_s()
-        recording = Recording(info, batch, self._codec)
-        telemetry = Telemetry(
-            self._clock, recording.add_sample, gpu=gpu_id(self._loaded.model.device)
-        )
-        state, message = RunState.DONE, ""
-        telemetry.start(zero_s)
-        try:
-            check_memory(self._loaded, batch, options.plan)
-            steps = self._engine.generate(batch, seed=seed, zero_s=zero_s, options=prepared[0])
-            for event in steps:
-                recording.add(event)
-                on_event(event)
-        except KeyboardInterrupt:
-            state, message = RunState.STOPPED, "interrupted"
-        except (BackendError, OutOfMemoryError) as error:
-            state, message = RunState.FAILED, str(error)
-        finally:
-            telemetry.stop()
-        return recording.snapshot(state, message, telemetry.unavailable())
+        sink = _RecordingSink(plan.requests, self._codec, on_progress)
+        self.runner.run(plan, sink)
+        return sink.trace
+
+
+class _RecordingSink:
+    """Records a run that nobody steers."""
+
+    trace: RunTrace
+    _recording: Recording
+
+    def __init__(
+        self, requests: tuple[Request, ...], codec: TextCodec, on_progress: OnProgress
+    ) -> None:
+        self._requests = requests
+        self._codec = codec
+        self._on_progress = on_progress
+        self._most_tokens = max((request.max_new_tokens for request in requests), default=1)
+
+    def preparing(self, stage: LoadStage) -> None:
+        self._on_progress(stage)
+
+    def started(self, info: RunInfo) -> None:
+        self._recording = Recording(info, self._requests, self._codec)
+
+    def may_step(self) -> bool:
+        return True
+
+    def idle(self, seconds: float) -> bool:
+        return sleep(seconds)
+
+    def stepped(self, event: StepEvent) -> None:
+        self._recording.add(event)
+        ratio = min(1.0, (event.index + 1) / self._most_tokens)  # chunks of the prompt count too
+        self._on_progress(LoadStage(stage="generating", ratio=ratio))
+
+    def sampled(self, sample: TelemetrySample) -> None:
+        self._recording.add_sample(sample)
+
+    def ended(self, state: RunState, message: str, unavailable: tuple[Unavailable, ...]) -> None:
+        self.trace = self._recording.snapshot(state, message, unavailable)

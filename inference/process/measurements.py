@@ -64,7 +64,7 @@ class Surveyor:
         self._report(ended)
 
     def _measure_ceilings(self, loaded: LoadedModel | None) -> MeasureEnded:
-        device, dtype = place_of(loaded)
+        device, dtype = device_and_dtype(loaded)
         measured = measure_ceilings(device, dtype, self._progress, self._should_stop)
         if measured is None:
             return STOPPED
@@ -113,7 +113,7 @@ class Surveyor:
         return self._is_stopped
 
 
-def place_of(loaded: LoadedModel | None) -> tuple[torch.device, torch.dtype]:
+def device_and_dtype(loaded: LoadedModel | None) -> tuple[torch.device, torch.dtype]:
     """Return the device and dtype of the model held, else those a model would be loaded on."""
     if loaded is None:
         return choose_device("auto", "auto")

@@ -1,4 +1,7 @@
-"""What the app process and the engine process say to each other: frozen, picklable, no torch."""
+"""The messages between the app process and the engine process: frozen, picklable, no torch.
+
+Commands go to the engine and replies come back; the unions ``Command`` and ``Reply`` list them all.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ class LoadModel:
     Attributes:
         is_plain: Use the library's own code only, no kernels of ours, for the model's own
             computation.
-        attention: Which implementation computes attention; one that is named is used in every step.
+        attention: Which implementation computes attention; one that is named computes it in every
+            step.
     """
 
     model: str
@@ -49,13 +53,13 @@ class Generate:
     Attributes:
         is_paused: Wait for a step or a resume before the first forward pass.
         steps_per_s: Upper bound on the pace; None for as fast as it goes.
-        chunk_tokens: Feed the prompt in chunks of so many tokens; None for all at once.
+        chunk_tokens: Most tokens of a prompt that one step feeds; None for the whole prompt.
         cache: How keys and values are stored.
-        capture: What to look at from the first step on; None for nothing.
-        split_every: Time linear operations and attention apart in the prefill and in every so many
-            decode steps; None for never.
+        capture: Whose attention to capture from the first step on; None for none.
+        split_every: Time linear operations and attention apart in the prefill and in one decode
+            step of this many; None for never.
         plan: How several requests share the device.
-        decode: How decode steps are to be handed over; where that cannot be, they are eager.
+        decode: How decode steps are launched; where that is impossible, they are eager.
     """
 
     run_id: str
@@ -92,11 +96,11 @@ class Control:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureAttention:
-    """Look at this layer from the run's next step on; of the prompt, show what is still known.
+    """Capture this layer's attention from the next step on, and show the prompt's where it is kept.
 
     Attributes:
-        choice: None to stop looking.
-        query: Show one query of the prompt exactly, whatever the size of the picture.
+        choice: None to stop capturing.
+        query: Show one query of the prompt exactly, whatever the size of the map.
     """
 
     run_id: str
@@ -106,10 +110,10 @@ class CaptureAttention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSteps:
-    """Time linear operations and attention apart in every so many of the run's next decode steps.
+    """Time linear operations and attention apart in some of the run's next decode steps.
 
     Attributes:
-        every: None to stop timing them.
+        every: In one step of this many; None for in none.
     """
 
     run_id: str
@@ -123,7 +127,7 @@ class MeasureCeilings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepTokens:
-    """Time steps of the model held that feed so many tokens each; sent while no run is on."""
+    """Time steps of the model held for each count of tokens fed; sent while no run is on."""
 
     counts: tuple[int, ...]
 
@@ -172,10 +176,10 @@ class ModelReady:
 
     Attributes:
         ceilings: The roofs kept for its device and dtype; None when none were measured yet.
-        decodes: Every way to hand decode steps over, with the reason where it cannot be had.
+        decodes: Every way to launch decode steps, with the reason where one is not available.
         devices: What a model can be loaded on, the preferred one first.
-        device_note: What was chosen to run on and why.
-        attentions: Every implementation of attention, with the reason where it cannot be had.
+        device_note: What the model runs on, and why.
+        attentions: Every implementation of attention, with the reason where one is not available.
     """
 
     request: LoadModel
@@ -202,7 +206,7 @@ class LoadFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """The engine took the run up."""
+    """The engine begins the run."""
 
     info: RunInfo
 
@@ -231,7 +235,7 @@ class Attended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaptureRefused:
-    """There is no such layer or head; the choice before it stands."""
+    """That attention cannot be captured; the choice before it stands."""
 
     run_id: str
     sentence: str
@@ -239,7 +243,7 @@ class CaptureRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
-    """One telemetry sample was taken while the run went."""
+    """One telemetry sample was taken during the run."""
 
     run_id: str
     sample: TelemetrySample

@@ -1,4 +1,4 @@
-"""What a user orders, turned into the requests the engine is fed. No torch."""
+"""What a user asks for, turned into the requests that the engine is fed. No torch."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ class RunOrder:
         steps_per_s: Upper bound on the pace; None for as fast as it goes.
         turns: Pairs of role and content for each prompt that is a conversation, none for one that
             is not; empty when none is.
-        chunk_tokens: Feed the prompt in chunks of this many tokens; None for all at once.
+        chunk_tokens: Most tokens of a prompt that one step feeds; None for the whole prompt.
         cache: How keys and values are stored.
-        split_every: Time linear operations and attention apart in the prefill and in one of this
-            many decode steps; None for never.
+        split_every: Time linear operations and attention apart in the prefill and in one decode
+            step of this many; None for never.
         plan: How several prompts share the device.
         decode: How decode steps are launched.
-        arrivals_s: When each prompt comes in, on the run's own time; empty when all are there.
+        arrivals_s: When each prompt comes in, on the run's own time; empty when all are there at
+            the start.
+        is_captured: Capture attention from the first step on.
+        capture: Which layer and head; None for the layer nearest the middle.
     """
 
     prompts: tuple[str, ...]
@@ -80,7 +83,10 @@ def check_order(order: RunOrder) -> None:
             msg = f"{which}; type some text, or pick an example"
             raise PromptError(msg)
     if order.max_new_tokens < 1:
-        msg = f"max new tokens is {order.max_new_tokens}; give 1 or more"
+        msg = f"maximum new tokens is {order.max_new_tokens}; give 1 or more"
+        raise InputError(msg)
+    if order.split_every is not None and order.split_every < 1:
+        msg = f"split every {order.split_every} steps; give 1 or more, or leave it out"
         raise InputError(msg)
     check_seed(order.seed)
     check_sampling(order.sampling)
@@ -129,7 +135,7 @@ def build_requests(
 def command_of(
     order: RunOrder, run_id: str, requests: tuple[Request, ...], capture: AttentionChoice | None
 ) -> Generate:
-    """Return the command that has the engine carry out an order."""
+    """Return the engine's command for an order."""
     return Generate(
         run_id=run_id,
         requests=requests,
@@ -148,7 +154,7 @@ def command_of(
 def _check_length(
     order: RunOrder, position: int, prompt_tokens: int, context_limit: int | None
 ) -> None:
-    """Raise PromptError unless a prompt can be fed; of several, say which."""
+    """Raise PromptError unless the prompt can be fed; of several, say which one cannot."""
     try:
         check_prompt_length(prompt_tokens, order.max_new_tokens, context_limit)
     except PromptError as error:
@@ -159,10 +165,10 @@ def _check_length(
 
 
 def capture_of(order: RunOrder, shape: ModelShape) -> AttentionChoice | None:
-    """Return what to capture from the first step on; None where the order wants nothing.
+    """Return what to capture from the first step on; None where the order captures nothing.
 
-    A choice made for another model, which this one has no layer or head for, gives way to the
-    middle layer.
+    Where this model has no such layer or head, since the choice was made for another model, the
+    middle layer is captured.
     """
     if not order.is_captured or shape.num_hidden_layers < 1:
         return None

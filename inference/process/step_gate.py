@@ -1,6 +1,6 @@
-"""The engine process's end of the pipe: one outbox for all threads, and whose turn it is.
+"""The engine process's end of the pipe: one outbox for all threads, and the gate before each step.
 
-A run goes on only when its turn says so; waiting happens between two steps, in no step time. No
+A run goes on only when its gate opens; waiting happens between two steps, in no step time. No
 torch.
 """
 
@@ -33,7 +33,7 @@ class Outbox:
         self._lock = threading.Lock()
 
     def put(self, reply: Reply) -> None:
-        """Send one reply; an app that is gone hears nothing, and the next receive ends us."""
+        """Send one reply; where the app is gone the next receive ends this process."""
         with self._lock:
             try:
                 self._connection.send(reply)
@@ -42,7 +42,11 @@ class Outbox:
 
 
 class StepGate:
-    """Decides between two steps whether the next may go: pause, single step, stop and pace."""
+    """Decides between two steps whether the next may begin: pause, single step, stop and pace.
+
+    Attributes:
+        is_shutdown: The whole process is to end, and not the run alone.
+    """
 
     def __init__(
         self,
@@ -50,10 +54,19 @@ class StepGate:
         command: Generate,
         clock: StepClock,
         report: Callable[[Reply], None],
-        capture: Callable[[CaptureAttention | SplitSteps], None] | None = None,
+        observe: Callable[[CaptureAttention | SplitSteps], None],
     ) -> None:
+        """Start closed or open, as the command says.
+
+        Args:
+            connection: Where commands come in.
+            command: The run.
+            clock: What the pace is kept by.
+            report: Takes a change of the run's state.
+            observe: Takes what is to be captured, or timed apart, from the next step on.
+        """
         self.is_shutdown = False
-        self._capture = capture
+        self._observe = observe
         self._connection = connection
         self._run_id = command.run_id
         self._clock = clock
@@ -63,11 +76,14 @@ class StepGate:
         self._is_stopped = False
         self._steps_owed = 0
         self._last_start_s: float | None = None
+
+    def begin(self) -> None:
+        """Report the pause of a run that starts with one."""
         if self._is_paused:
-            report(StateChanged(run_id=self._run_id, state=RunState.PAUSED))
+            self._report(StateChanged(run_id=self._run_id, state=RunState.PAUSED))
 
     def wait(self) -> bool:
-        """Block until the next step may go; False when the run is to stop."""
+        """Block until the next step may begin; False when the run is to stop."""
         while not self._is_stopped:
             delay_s = self._delay_s()
             if not self._connection.poll(delay_s):
@@ -83,7 +99,7 @@ class StepGate:
     def idle(self, seconds: float) -> bool:
         """Wait while no request is there; False when the run is to stop.
 
-        The step behind the wait was granted, so a pause that comes meanwhile holds the next one.
+        The step behind the wait was let through, so a pause that comes meanwhile holds the next.
         """
         until_s = self._clock.now_s() + seconds
         while not self._is_stopped:
@@ -93,17 +109,8 @@ class StepGate:
             self._take()
         return False
 
-    @property
-    def is_stopped(self) -> bool:
-        """True once the run is to end."""
-        return self._is_stopped
-
-    def release(self) -> None:
-        """Let the generator run to its end without waiting; it has nothing more to feed."""
-        self._is_paused, self._steps_per_s = False, None
-
     def _delay_s(self) -> float | None:
-        """Return how long the next step must wait; None until somebody says so."""
+        """Return how long the next step must wait; None for until a command lets it begin."""
         if self._is_paused:
             return 0.0 if self._steps_owed else None
         if self._steps_per_s is None or self._last_start_s is None:
@@ -112,7 +119,7 @@ class StepGate:
         return max(0.0, due_s - self._clock.now_s())
 
     def _take(self) -> None:
-        """Obey one command that came in while the run goes."""
+        """Obey one command that came in during the run."""
         try:
             command: Command = self._connection.recv()
         except (EOFError, OSError):
@@ -120,8 +127,7 @@ class StepGate:
         if isinstance(command, Shutdown):
             self._is_stopped = self.is_shutdown = True
         elif isinstance(command, CaptureAttention | SplitSteps):
-            if self._capture is not None:
-                self._capture(command)
+            self._observe(command)
         elif isinstance(command, Control) and command.run_id == self._run_id:
             self._obey(command)
 
@@ -132,10 +138,12 @@ class StepGate:
             self._steps_per_s = control.steps_per_s
         else:
             # A single step out of a running generation pauses it first.
-            self._turn_to(RunState.RUNNING if control.action is Action.RESUME else RunState.PAUSED)
+            self._change_to(
+                RunState.RUNNING if control.action is Action.RESUME else RunState.PAUSED
+            )
             self._steps_owed += control.action is Action.STEP
 
-    def _turn_to(self, state: RunState) -> None:
+    def _change_to(self, state: RunState) -> None:
         if self._is_paused is not (state is RunState.PAUSED):
             self._is_paused = not self._is_paused
             self._report(StateChanged(run_id=self._run_id, state=state))

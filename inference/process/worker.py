@@ -1,29 +1,23 @@
-"""The engine process: holds one model on the one device and runs what it is told, one at a time.
+"""The engine process: holds one model on the one device and carries out commands, one at a time.
 
-Commands come in and replies go out over one pipe (inference/messages.py). Between two steps, and in
-no step time, the process looks for a pause, a step, a stop or another pace.
+Commands come in and replies go out over one pipe (messages.py). Between two steps, and in no step
+time, the process looks for a pause, a step, a stop or another pace.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import signal
-from collections.abc import Iterator
 from multiprocessing.connection import Connection
 
 from inference.calibration.ceilings_store import saved_ceilings
 from inference.engine.caches import cache_options
-from inference.engine.clock import StepClock, clock_for, marks_for
-from inference.engine.free_memory import check_memory
-from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
-from inference.engine.part_times import PartMeter
-from inference.engine.row_backend import TorchRowBackend
+from inference.engine.clock import clock_for
 from inference.engine.step_capture import decode_options
 from inference.models.attention_implementations import attention_options
-from inference.models.devices import device_options, gpu_id
+from inference.models.devices import device_options
 from inference.models.loading import LoadedModel, load_model
-from inference.process.measurements import Surveyor, place_of
+from inference.process.measurements import Surveyor, device_and_dtype
 from inference.process.messages import (
     Attended,
     CaptureAttention,
@@ -33,6 +27,7 @@ from inference.process.messages import (
     LoadFailed,
     Loading,
     LoadModel,
+    Measure,
     MeasureCeilings,
     ModelReady,
     RunEnded,
@@ -44,26 +39,22 @@ from inference.process.messages import (
     SweepBatches,
     SweepTokens,
 )
-from inference.process.run_info import run_info
+from inference.process.runner import Runner, RunPlan, generation_options
 from inference.process.step_gate import Outbox, StepGate
-from inference.process.telemetry import Telemetry
-from inference.records.costs import Ceilings
 from inference.records.errors import InputError, TokenByTokenError
-from inference.records.options import DecodeMode, Policy
+from inference.records.options import Policy
+from inference.records.run import RunInfo
 from inference.records.status import LoadStage, RunState
 from inference.records.steps import StepEvent
+from inference.records.telemetry import TelemetrySample, Unavailable
 
-PREPARING = {
-    DecodeMode.GRAPH: "recording the decode step",
-    DecodeMode.COMPILED: "compiling the decode step, which takes minutes the first time",
-}
 NO_CAPTURE = (
-    "rows come and go in a continuous batch, so their attention is not kept; use the static policy"
+    "attention is not kept in a continuous batch, where rows come and go; use the static policy"
 )
 
 
 def serve(connection: Connection) -> None:
-    """Obey commands until told to shut down or the app is gone."""
+    """Obey commands until one says to shut down or the app is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the app's to handle
     engine_host = EngineHost(connection)
     while True:
@@ -76,21 +67,18 @@ def serve(connection: Connection) -> None:
 
 
 class EngineHost:
-    """The model held and the engine over it."""
+    """The model held, the engine over it, and the latest run."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._outbox = Outbox(connection)
-        self._loaded: LoadedModel | None = None
-        self._engine: Engine | None = None
-        self._clock: StepClock | None = None
-        self._run_id = ""
-        self._policy = Policy.STATIC
+        self._runner: Runner | None = None
+        self._run: AppRun | None = None
         self._surveyor = Surveyor(connection, self._outbox.put)
 
     @property
     def later(self) -> list[Command]:
-        """Commands that came in while something was measured; obey them before any other."""
+        """Commands that came in during a measurement; obey them before any other."""
         return self._surveyor.later
 
     def obey(self, command: Command) -> bool:
@@ -100,14 +88,14 @@ class EngineHost:
         elif isinstance(command, Generate):
             return self._generate(command)
         elif isinstance(command, CaptureAttention):
-            self._capture(command)
+            if self._run is not None:
+                self._run.obey(command)
         elif isinstance(command, (MeasureCeilings, SweepTokens, SweepBatches)):
-            clock = self._clock or clock_for(place_of(self._loaded)[0])
-            self._surveyor.measure(command, self._loaded, clock)
+            self._measure(command)
         return True  # a Control for a run that has ended asks for nothing
 
     def _load(self, command: LoadModel) -> None:
-        self._loaded = self._engine = self._clock = None
+        self._runner = self._run = None
         gc.collect()  # the old weights go before the new ones come
         try:
             loaded = load_model(
@@ -118,129 +106,114 @@ class EngineHost:
                 attention=command.attention,
                 on_stage=lambda stage: self._outbox.put(Loading(stage=stage)),
             )
-            self._hold(loaded)
+            self._runner = Runner(loaded)
         except TokenByTokenError as error:
             self._outbox.put(LoadFailed(request=command, sentence=str(error)))
             return
-        self._outbox.put(
-            ModelReady(
-                request=command,
-                model_id=loaded.model_id,
-                shape=loaded.shape,
-                device=loaded.device,
-                tokenizer_files=loaded.tokenizer_files,
-                context_limit=loaded.context_limit,
-                caches=cache_options(loaded.model),
-                ceilings=saved_ceilings(*place_of(loaded)),
-                decodes=decode_options(loaded.model.device),
-                devices=device_options(),
-                device_note=loaded.device_note,
-                attentions=attention_options(loaded.model),
-            )
-        )
-
-    def _hold(self, loaded: LoadedModel) -> None:
-        limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)
-        clock = clock_for(loaded.model.device)
-        marks = marks_for(loaded.model.device)
-        meter = PartMeter(loaded.model, marks) if marks is not None else None
-        backend = TorchRowBackend(loaded.model)
-        if meter is not None:
-            backend.is_watched = lambda: meter.is_on
-        self._engine = Engine(backend, clock, limits, meter)
-        self._loaded, self._clock = loaded, clock
         gc.collect()
-        gc.freeze()  # the weights' wrappers are never garbage; do not look at them again
+        gc.freeze()  # the weights' wrappers are never garbage; leave them out of later collections
+        self._outbox.put(_model_ready(command, loaded))
+
+    def _measure(self, command: Measure) -> None:
+        runner = self._runner
+        loaded = None if runner is None else runner.loaded
+        clock = clock_for(device_and_dtype(None)[0]) if runner is None else runner.clock
+        self._surveyor.measure(command, loaded, clock)
 
     def _generate(self, command: Generate) -> bool:
-        loaded, engine, clock = self._loaded, self._engine, self._clock
-        if loaded is None or engine is None or clock is None:
-            self._outbox.put(_ended(command, RunState.FAILED, "no model is loaded"))
-            return True
-        prepared = self._prepare(command, engine)
-        options = prepared[0]
-        zero_s = clock.now_s()
-        self._run_id, self._policy = command.run_id, command.plan.policy
-        info = run_info(loaded, clock, command, prepared, _kept_roofs(loaded))
-        self._outbox.put(RunStarted(info=info))
-        self._capture(CaptureAttention(run_id=command.run_id, choice=None))
-        if command.capture is not None:
-            self._capture(CaptureAttention(run_id=command.run_id, choice=command.capture))
-        telemetry = Telemetry(
-            clock,
-            on_sample=lambda sample: self._outbox.put(
-                Sampled(run_id=command.run_id, sample=sample)
-            ),
-            gpu=gpu_id(loaded.model.device),
-        )
-        gate = StepGate(self._connection, command, clock, self._outbox.put, self._capture_for)
-        engine.idle = gate.idle
-        telemetry.start(zero_s)
-        try:
-            check_memory(loaded, command.requests, command.plan)
-            steps = engine.generate(
-                command.requests, seed=command.seed, zero_s=zero_s, options=options
+        runner = self._runner
+        if runner is None:
+            sentence = "no model is loaded; load one, then start the run again"
+            self._outbox.put(
+                RunEnded(run_id=command.run_id, state=RunState.FAILED, message=sentence)
             )
-            ended = self._run(gate, steps, command)
-        except TokenByTokenError as error:
-            ended = _ended(command, RunState.FAILED, str(error))
-        finally:
-            telemetry.stop()
-        self._outbox.put(dataclasses.replace(ended, unavailable=telemetry.unavailable()))
-        return not gate.is_shutdown
+            return True
+        kept = saved_ceilings(*device_and_dtype(runner.loaded))
+        plan = RunPlan(
+            run_id=command.run_id,
+            requests=command.requests,
+            seed=command.seed,
+            options=generation_options(command),
+            ceilings=None if kept is None else kept.ceilings,
+        )
+        self._run = AppRun(command, runner, self._connection, self._outbox)
+        runner.run(plan, self._run)
+        return not self._run.gate.is_shutdown
 
-    def _prepare(self, command: Generate, engine: Engine) -> tuple[GenerationOptions, str]:
-        """Get ready to decode as asked; return the run's options, and why they are others."""
-        if command.decode is not DecodeMode.EAGER:
-            self._outbox.put(Loading(stage=LoadStage(stage=PREPARING[command.decode])))
-        return engine.prepare(
-            command.requests,
-            GenerationOptions(
-                chunk_tokens=command.chunk_tokens,
-                cache=command.cache,
-                split_every=command.split_every,
-                plan=command.plan,
-                decode=command.decode,
-            ),
+
+class AppRun:
+    """One run that the app steers: every step is sent, and with it what it attended to.
+
+    Attributes:
+        gate: Lets each step begin when the app says so.
+    """
+
+    def __init__(
+        self, command: Generate, runner: Runner, connection: Connection, outbox: Outbox
+    ) -> None:
+        self._command = command
+        self._engine = runner.engine
+        self._outbox = outbox
+        self.gate = StepGate(connection, command, runner.clock, outbox.put, self.obey)
+
+    def preparing(self, stage: LoadStage) -> None:
+        """Send what is made ready."""
+        self._outbox.put(Loading(stage=stage))
+
+    def started(self, info: RunInfo) -> None:
+        """Send the run's description, and capture what the app asked for."""
+        self._outbox.put(RunStarted(info=info))
+        self._engine.capture(None)
+        if self._command.capture is not None:
+            self.obey(CaptureAttention(run_id=self._command.run_id, choice=self._command.capture))
+        self.gate.begin()
+
+    def may_step(self) -> bool:
+        """Wait for the gate."""
+        return self.gate.wait()
+
+    def idle(self, seconds: float) -> bool:
+        """Wait for a request, and listen meanwhile."""
+        return self.gate.idle(seconds)
+
+    def stepped(self, event: StepEvent) -> None:
+        """Send one step, and its attention where that is captured."""
+        self._outbox.put(Stepped(run_id=self._command.run_id, event=event))
+        seen = self._engine.attention
+        if seen is not None:
+            self._outbox.put(
+                Attended(run_id=self._command.run_id, step_index=seen.step_index, attention=seen)
+            )
+
+    def sampled(self, sample: TelemetrySample) -> None:
+        """Send one sample."""
+        self._outbox.put(Sampled(run_id=self._command.run_id, sample=sample))
+
+    def ended(self, state: RunState, message: str, unavailable: tuple[Unavailable, ...]) -> None:
+        """Send the end."""
+        self._outbox.put(
+            RunEnded(
+                run_id=self._command.run_id,
+                state=state,
+                message=message,
+                unavailable=unavailable,
+            )
         )
 
-    def _run(self, gate: StepGate, steps: Iterator[StepEvent], command: Generate) -> RunEnded:
-        """Take one step after another, waiting for the turn before each."""
-        to_come = len(command.requests)
-        while gate.wait():
-            event = next(steps, None)
-            if event is None and gate.is_stopped:
-                break
-            if event is None:
-                return _ended(command, RunState.DONE)
-            self._outbox.put(Stepped(run_id=command.run_id, event=event))
-            self._show_attention()
-            to_come -= sum(row.finish is not None for row in event.rows)
-            if not to_come:
-                gate.release()  # nothing is left to wait for
-        return _ended(command, RunState.STOPPED, "stopped by the user")
-
-    def _capture_for(self, command: CaptureAttention | SplitSteps) -> None:
-        """Look at something else in the run that goes."""
-        if isinstance(command, CaptureAttention):
-            self._capture(command)
-        elif self._engine is not None and command.run_id == self._run_id:
+    def obey(self, command: CaptureAttention | SplitSteps) -> None:
+        """Capture or time something else from the next step on; also after the run's end."""
+        if command.run_id != self._command.run_id:
+            return  # nothing is left of an earlier run
+        if isinstance(command, SplitSteps):
             self._engine.split(command.every)
-
-    def _capture(self, command: CaptureAttention) -> None:
-        """Look at another layer, and show again what is still known of the prompt."""
-        engine = self._engine
-        if engine is None or command.run_id != self._run_id:
-            return  # of a run that another one has followed nothing is left
-        if self._policy is Policy.CONTINUOUS and command.choice is not None:
-            self._outbox.put(CaptureRefused(run_id=command.run_id, sentence=NO_CAPTURE))
             return
         try:
-            engine.capture(command.choice)
+            self._check_policy(command)
+            self._engine.capture(command.choice)
         except InputError as error:
             self._outbox.put(CaptureRefused(run_id=command.run_id, sentence=str(error)))
             return
-        for seen in engine.recall(command.query):
+        for seen in self._engine.recall(command.query):
             self._outbox.put(
                 Attended(
                     run_id=command.run_id,
@@ -250,20 +223,24 @@ class EngineHost:
                 )
             )
 
-    def _show_attention(self) -> None:
-        """Send what the latest step attended to, if anyone looks."""
-        seen = self._engine.attention if self._engine is not None else None
-        if seen is not None:
-            self._outbox.put(
-                Attended(run_id=self._run_id, step_index=seen.step_index, attention=seen)
-            )
+    def _check_policy(self, command: CaptureAttention) -> None:
+        """Raise InputError unless the batch keeps its rows, or nothing is to be captured."""
+        if self._command.plan.policy is Policy.CONTINUOUS and command.choice is not None:
+            raise InputError(NO_CAPTURE)
 
 
-def _kept_roofs(loaded: LoadedModel) -> Ceilings | None:
-    """Return the roofs that were measured for this device and dtype, if any."""
-    kept = saved_ceilings(*place_of(loaded))
-    return kept.ceilings if kept is not None else None
-
-
-def _ended(command: Generate, state: RunState, message: str = "") -> RunEnded:
-    return RunEnded(run_id=command.run_id, state=state, message=message)
+def _model_ready(command: LoadModel, loaded: LoadedModel) -> ModelReady:
+    return ModelReady(
+        request=command,
+        model_id=loaded.model_id,
+        shape=loaded.shape,
+        device=loaded.device,
+        tokenizer_files=loaded.tokenizer_files,
+        context_limit=loaded.context_limit,
+        caches=cache_options(loaded.model),
+        ceilings=saved_ceilings(*device_and_dtype(loaded)),
+        decodes=decode_options(loaded.model.device),
+        devices=device_options(),
+        device_note=loaded.device_note,
+        attentions=attention_options(loaded.model),
+    )

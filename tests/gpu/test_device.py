@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from inference.bench.gpu_report import Report, Subject, make_report, tell_on_stderr
+from inference.bench.gpu_report import Report, ReportRequest, make_report
 from inference.bench.gpu_setup import FULL
 from inference.bench.gpu_speeds import Speed
+from inference.commands.progress import ProgressLine
 from inference.records.options import DecodeMode
 
 pytestmark = [
@@ -29,10 +30,7 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     model = os.environ.get("GPU_MODEL") or str(request.getfixturevalue("default_model_folder"))
     folder = Path(os.environ.get("GPU_OUT") or tmp_path_factory.mktemp("gpu"))
     return make_report(
-        Subject(model=model, device="cuda:0"),
-        FULL,
-        folder,
-        tell_on_stderr,
+        ReportRequest(model=model, device="cuda:0"), FULL, folder, ProgressLine().show
     )
 
 
@@ -50,11 +48,11 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def test_a_check_of_the_report_does_not_fail(report: Report, name: str) -> None:
     [check] = [check for check in report.checks if check.name == name]
 
-    assert check.is_passed is not False, check.told
+    assert check.is_passed is not False, check.finding
 
 
 def test_every_check_of_the_report_holds(report: Report) -> None:
-    failed = {check.name: check.told for check in report.checks if check.is_passed is False}
+    failed = {check.name: check.finding for check in report.checks if check.is_passed is False}
 
     assert failed == {}
 

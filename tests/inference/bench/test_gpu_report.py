@@ -18,7 +18,7 @@ from inference.bench.gpu_checks import (
     step_times_do_not_overlap,
 )
 from inference.bench.gpu_report import DATA_FILE, REPORT_FILE, RUN_FILE, SWEEP_FILE
-from inference.bench.gpu_setup import DRY, Bench
+from inference.bench.gpu_setup import DRY, Bench, load_bench
 from inference.records.options import DecodeMode
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
 from inference.records.status import RunState
@@ -66,7 +66,7 @@ def dry_run(tiny_model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="module")
 def bench(tiny_model_folder: Path) -> Bench:
     """Return the tiny model ready to be checked."""
-    return Bench(str(tiny_model_folder), "cpu", "float32", DRY)
+    return load_bench(str(tiny_model_folder), "cpu", "float32", DRY, lambda _stage: None)
 
 
 def test_a_dry_run_needs_little_more_than_torch_and_says_that_it_is_one(
@@ -109,7 +109,7 @@ def test_the_same_model_twice_agrees_on_every_compared_token(bench: Bench) -> No
     check = same_ids(bench, bench)
 
     assert check.is_passed
-    assert check.told == "the first 4 of 4 tokens agree, in the worse of 2 rows"
+    assert check.finding == "the first 4 of 4 tokens agree in the worse of 2 rows"
 
 
 def test_bytes_that_the_allocator_does_not_give_back_fail_the_check(bench: Bench) -> None:
@@ -118,7 +118,7 @@ def test_bytes_that_the_allocator_does_not_give_back_fail_the_check(bench: Bench
     check = cache_bytes(bench, lambda: next(held))
 
     assert check.is_passed is False
-    assert "10,000,000 given back" in check.told
+    assert "10,000,000 given back" in check.finding
 
 
 def test_an_allocator_that_rounds_up_to_blocks_passes(bench: Bench) -> None:

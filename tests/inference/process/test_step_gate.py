@@ -1,4 +1,4 @@
-"""Whose turn it is between two steps: pause, single step, stop and pace, on a scripted pipe."""
+"""When the next step may begin: pause, single step, stop and pace, on a scripted pipe."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import cast
 
 from inference.process.messages import (
     Action,
+    CaptureAttention,
     Command,
     Control,
     Generate,
     Reply,
     Shutdown,
+    SplitSteps,
     StateChanged,
 )
 from inference.process.step_gate import StepGate
@@ -33,7 +35,7 @@ class ScriptedPipe:
     def poll(self, timeout: float | None = 0.0) -> bool:
         if self._commands:
             return True
-        assert timeout is not None, "the turn waits for a command that never comes"
+        assert timeout is not None, "the gate waits for a command that never comes"
         self.waits_s.append(timeout)
         self._clock.advance(timeout)
         return False
@@ -46,7 +48,7 @@ class ScriptedPipe:
 
 
 class GateUnderTest:
-    """A turn, its pipe, its clock, and what it reported."""
+    """A gate, its pipe, its clock, and what it reported."""
 
     def __init__(
         self,
@@ -57,11 +59,16 @@ class GateUnderTest:
         self.clock = ScriptedClock()
         self.pipe = ScriptedPipe(self.clock, list(commands))
         self.replies: list[Reply] = []
+        self.observed: list[CaptureAttention | SplitSteps] = []
         generate = Generate(
             run_id=RUN, requests=(), seed=0, is_paused=is_paused, steps_per_s=steps_per_s
         )
         self.gate = StepGate(
-            cast("Connection", self.pipe), generate, self.clock, self.replies.append
+            cast("Connection", self.pipe),
+            generate,
+            self.clock,
+            self.replies.append,
+            self.observed.append,
         )
 
 
@@ -156,9 +163,20 @@ def test_shutdown_ends_the_run_and_is_remembered() -> None:
     assert under_test.gate.is_shutdown
 
 
-def test_a_released_turn_does_not_hold_the_end_of_a_paused_run() -> None:
-    under_test = GateUnderTest(is_paused=True)
+def test_only_a_run_that_starts_paused_says_so_at_its_beginning() -> None:
+    paused, running = GateUnderTest(is_paused=True), GateUnderTest()
 
-    under_test.gate.release()
+    paused.gate.begin()
+    running.gate.begin()
+
+    assert paused.replies == [StateChanged(run_id=RUN, state=RunState.PAUSED)]
+    assert running.replies == []
+
+
+def test_what_is_to_be_observed_is_handed_on_between_two_steps() -> None:
+    capture = CaptureAttention(run_id=RUN, choice=None)
+    split = SplitSteps(run_id=RUN, every=4)
+    under_test = GateUnderTest(capture, split)
 
     assert under_test.gate.wait()
+    assert under_test.observed == [capture, split]

@@ -1,0 +1,179 @@
+"""One run on a loaded model: what the engine process and the command line both carry out.
+
+Where a run goes is its sink's matter: over the pipe to the app, or into a recording in this very
+process. What is prepared, described, sampled and caught is the same for both.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from inference.engine.clock import StepClock, clock_for, marks_for, sleep
+from inference.engine.free_memory import check_memory
+from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
+from inference.engine.part_times import PartMeter
+from inference.engine.row_backend import TorchRowBackend
+from inference.models.devices import gpu_id
+from inference.models.loading import LoadedModel
+from inference.process.messages import Generate
+from inference.process.orders import RunOrder
+from inference.process.telemetry import Telemetry
+from inference.records.costs import Ceilings
+from inference.records.errors import TokenByTokenError
+from inference.records.options import DecodeMode
+from inference.records.run import Request, RunInfo
+from inference.records.status import LoadStage, RunState
+from inference.records.steps import StepEvent
+from inference.records.telemetry import TelemetrySample, Unavailable
+
+VERSIONED = ("torch", "transformers")
+PREPARING = {
+    DecodeMode.GRAPH: "recording the decode step",
+    DecodeMode.COMPILED: "compiling the decode step, which takes minutes the first time",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """What is to be run.
+
+    Attributes:
+        options: As asked for; where they cannot be met, ``Engine.prepare`` chooses others.
+        ceilings: The device's roofs for the model's dtype; None when they were not measured.
+    """
+
+    run_id: str
+    requests: tuple[Request, ...]
+    seed: int
+    options: GenerationOptions
+    ceilings: Ceilings | None = None
+
+
+class RunSink(Protocol):
+    """Where a run goes, in the order of these methods; samples come on a thread of their own."""
+
+    def preparing(self, stage: LoadStage) -> None:
+        """Take note of what is made ready before the run, where that takes a while."""
+        ...
+
+    def started(self, info: RunInfo) -> None:
+        """Take the run's description, before its first step."""
+        ...
+
+    def may_step(self) -> bool:
+        """Wait until the next step may begin; False to end the run here."""
+        ...
+
+    def idle(self, seconds: float) -> bool:
+        """Wait while no request is there; False to end the run here."""
+        ...
+
+    def stepped(self, event: StepEvent) -> None:
+        """Take one step."""
+        ...
+
+    def sampled(self, sample: TelemetrySample) -> None:
+        """Take one telemetry sample; called on the sampling thread."""
+        ...
+
+    def ended(self, state: RunState, message: str, unavailable: tuple[Unavailable, ...]) -> None:
+        """Take the final state, why it is no other, and the readings that are missing."""
+        ...
+
+
+class Runner:
+    """The engine over one loaded model.
+
+    Attributes:
+        loaded: The model.
+        clock: What times its steps.
+        backend: The model as the engine uses it.
+        engine: Steer it between two steps only.
+    """
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        device = loaded.model.device
+        self.loaded = loaded
+        self.clock: StepClock = clock_for(device)
+        self.backend = TorchRowBackend(loaded.model)
+        marks = marks_for(device)
+        meter = PartMeter(loaded.model, marks) if marks is not None else None
+        if meter is not None:
+            self.backend.is_watched = lambda: meter.is_on
+        limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)
+        self.engine = Engine(self.backend, self.clock, limits, meter)
+
+    def run(self, plan: RunPlan, sink: RunSink) -> None:
+        """Carry out one run; whatever ends it, the sink is told."""
+        if plan.options.decode is not DecodeMode.EAGER:
+            sink.preparing(LoadStage(stage=PREPARING[plan.options.decode]))
+        options, note = self.engine.prepare(plan.requests, plan.options)
+        zero_s = self.clock.now_s()
+        sink.started(self._info(plan, options, note))
+        self.engine.idle = sink.idle
+        telemetry = Telemetry(self.clock, sink.sampled, gpu=gpu_id(self.loaded.model.device))
+        telemetry.start(zero_s)
+        try:
+            check_memory(self.loaded, plan.requests, plan.options.plan)
+            steps = self.engine.generate(
+                plan.requests, seed=plan.seed, zero_s=zero_s, options=options
+            )
+            state, message = _take(steps, sink, len(plan.requests))
+        except KeyboardInterrupt:
+            state, message = RunState.STOPPED, "interrupted"
+        except TokenByTokenError as error:
+            state, message = RunState.FAILED, str(error)
+        finally:
+            telemetry.stop()
+            self.engine.idle = sleep  # the engine outlives the sink, which may hold the engine
+        sink.ended(state, message, telemetry.unavailable())
+
+    def _info(self, plan: RunPlan, options: GenerationOptions, decode_note: str) -> RunInfo:
+        """Return what a run is made with, dated now."""
+        loaded = self.loaded
+        return RunInfo(
+            run_id=plan.run_id,
+            model_id=loaded.model_id,
+            shape=loaded.shape,
+            device=loaded.device,
+            attention=loaded.attention,
+            clock=self.clock.name,
+            seed=plan.seed,
+            started_at=datetime.now(UTC),
+            versions=tuple((name, importlib.metadata.version(name)) for name in VERSIONED),
+            cache=options.cache,
+            chunk_tokens=options.chunk_tokens,
+            plan=options.plan,
+            ceilings=plan.ceilings,
+            kernels=loaded.kernels,
+            decode=options.decode,
+            decode_note=decode_note,
+            device_note=loaded.device_note,
+        )
+
+
+def generation_options(asked: Generate | RunOrder) -> GenerationOptions:
+    """Return how a run is to be done."""
+    return GenerationOptions(
+        chunk_tokens=asked.chunk_tokens,
+        cache=asked.cache,
+        split_every=asked.split_every,
+        plan=asked.plan,
+        decode=asked.decode,
+    )
+
+
+def _take(steps: Iterator[StepEvent], sink: RunSink, requests: int) -> tuple[RunState, str]:
+    """Take one step after another while the sink allows it; return the end and its reason."""
+    unfinished = requests
+    while unfinished:
+        event = next(steps, None) if sink.may_step() else None
+        if event is None:
+            return RunState.STOPPED, "stopped by the user"
+        sink.stepped(event)
+        unfinished -= sum(row.finish is not None for row in event.rows)
+    return RunState.DONE, ""
