@@ -12,9 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import torch
-import transformers
-
 from inference.bench.gpu_checks import (
     Check,
     allocator_of,
@@ -31,6 +28,7 @@ from inference.bench.gpu_speeds import reading_cost_s as measured_reading_cost
 from inference.calibration.ceilings import measure_ceilings
 from inference.models.devices import DTYPES
 from inference.models.loading import OnStage
+from inference.process.runner import library_versions
 from inference.records.costs import Ceilings
 from inference.records.model import Device
 from inference.records.options import DecodeMode
@@ -146,7 +144,7 @@ def make_report(subject: ReportRequest, sizes: Sizes, folder: Path, on_stage: On
         device=bench.loaded.device,
         device_note=bench.loaded.device_note,
         machine=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        versions=(("torch", torch.__version__), ("transformers", transformers.__version__)),
+        versions=library_versions(),
         made_at=datetime.now(UTC),
         checks=tuple(checks),
         speeds=tuple(speed for speed, _ in measured.timed),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inference.bench.rounds import Spread, Target, spread_of
+from inference.bench.rounds import Spread, Target, ratio_of, spread_of
 
 MODULE = "visuals.live.page_bench"
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,11 +24,11 @@ LONGEST_START_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFigures:
-    """What the page said of itself.
+    """What the page measured of itself.
 
     Attributes:
         tokens_per_s: Of runs headless, with a viewer that draws nothing, and with a browser.
-        viewer_ratio: The speed with that viewer by that of the headless run of the same round.
+        viewer_ratio: The speed with that viewer, divided by that of the same round's headless run.
         browser_ratio: Likewise, with a browser that draws on the same processors.
         frame_bytes: The median and the largest frame.
         start_s: Seconds until the server answered, from there to the page, and so on.
@@ -51,25 +51,26 @@ def measure_page(rounds: int) -> PageFigures | str:
     except subprocess.TimeoutExpired:
         return f"the page was not measured within {LONGEST_S} s"
     if ended.returncode != 0:
-        told = ended.stderr.decode(errors="replace").strip().splitlines()
-        return f"the page was not measured: {told[-1] if told else ended.returncode}"
+        lines = ended.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else f"it ended with code {ended.returncode}"
+        return f"the page was not measured: {reason}"
     return figures_of(json.loads(ended.stdout))
 
 
-def figures_of(told: dict[str, Any]) -> PageFigures:
-    """Return the figures of what the page printed."""
-    rates: dict[str, list[float]] = told["tokens_per_s"]
+def figures_of(printed: dict[str, Any]) -> PageFigures:
+    """Return the figures that the page printed, rates with their spread."""
+    rates: dict[str, list[float]] = printed["tokens_per_s"]
     return PageFigures(
         tokens_per_s={way: spread_of(values) for way, values in rates.items()},
-        viewer_ratio=_ratio(rates["viewer"], rates["headless"]),
-        browser_ratio=_ratio(rates["browser"], rates["headless"]),
-        frame_bytes=told["frame_bytes"],
-        start_s=told["start_s"],
+        viewer_ratio=ratio_of(rates["viewer"], rates["headless"]),
+        browser_ratio=ratio_of(rates["browser"], rates["headless"]),
+        frame_bytes=printed["frame_bytes"],
+        start_s=printed["start_s"],
     )
 
 
 def page_targets(figures: PageFigures | None) -> list[Target]:
-    """Return what is to be reached beside what was found."""
+    """Return what is to be reached beside what was measured."""
     started_s = figures.start_s["server"] + figures.start_s["page"] if figures else None
     largest = figures.frame_bytes["largest"] if figures else None
     return [
@@ -96,7 +97,3 @@ def page_targets(figures: PageFigures | None) -> list[Target]:
             is_at_most=True,
         ),
     ]
-
-
-def _ratio(ours: list[float], theirs: list[float]) -> Spread:
-    return spread_of([own / other for own, other in zip(ours, theirs, strict=True)])

@@ -1,4 +1,4 @@
-"""What ``bench`` measures, as numbers: rounds that alternate, medians with their spread, ratios.
+"""What all benches make of times: rounds that alternate, medians with their spread, ratios.
 
 On a machine that does other things too, one time says little. Subjects therefore take turns in
 short rounds, forwards and backwards, and two of them are compared within each round: what slows
@@ -14,7 +14,7 @@ from statistics import median, quantiles
 
 from inference.records.errors import InputError
 
-Round = Callable[[], float]  # seconds of one step, the median of a round's
+Round = Callable[[], float]  # returns the seconds of one step, the median of the round's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Target:
     """A figure that is to be reached.
 
     Attributes:
-        found: None when it was not measured.
+        found: The figure measured; None when it was not.
         is_at_most: The figure may be at most ``wanted`` instead of at least.
     """
 
@@ -59,50 +59,38 @@ def spread_of(values: Sequence[float]) -> Spread:
 
 
 def step_s(stamps: Sequence[float], warm: int) -> float:
-    """Return the median time between moments, the first ``warm`` steps left out.
+    """Return the median time between stamps, the first ``warm`` steps left out.
 
     Raises:
         InputError: No step is left.
     """
-    timings = [after - before for before, after in pairwise(stamps)][warm:]
-    if not timings:
+    step_times = [after - before for before, after in pairwise(stamps)][warm:]
+    if not step_times:
         msg = f"{max(0, len(stamps) - 1)} steps are too few to leave {warm} out; take more"
         raise InputError(msg)
-    return median(timings)
+    return median(step_times)
 
 
 def alternate(subjects: Mapping[str, Round], rounds: int) -> dict[str, tuple[float, ...]]:
     """Return each subject's seconds a step, round by round, every other round backwards."""
-    found: dict[str, list[float]] = {name: [] for name in subjects}
-    for turn in range(rounds):
-        order = list(subjects) if turn % 2 == 0 else list(subjects)[::-1]
+    seconds: dict[str, list[float]] = {name: [] for name in subjects}
+    for index in range(rounds):
+        order = list(subjects) if index % 2 == 0 else list(subjects)[::-1]
         for name in order:
-            found[name].append(subjects[name]())
-    return {name: tuple(values) for name, values in found.items()}
+            seconds[name].append(subjects[name]())
+    return {name: tuple(values) for name, values in seconds.items()}
 
 
 def speed_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
     """Return how many times as fast the first is, from seconds a step, round by round."""
-    return spread_of([other / own for own, other in zip(ours, theirs, strict=True)])
+    return ratio_of(theirs, ours)
+
+
+def ratio_of(dividends: Sequence[float], divisors: Sequence[float]) -> Spread:
+    """Return the first values divided by the second, round by round."""
+    return spread_of([one / other for one, other in zip(dividends, divisors, strict=True)])
 
 
 def rates(seconds: Sequence[float], amount: float) -> Spread:
     """Return ``amount`` a second for each round's seconds."""
     return spread_of([amount / one for one in seconds])
-
-
-def table(targets: Sequence[Target]) -> str:
-    """Return one line a target: found, its quartiles, wanted, and whether it is met."""
-    width = max((len(target.name) for target in targets), default=0)
-    return "\n".join(_line(target, width) for target in targets)
-
-
-def _line(target: Target, width: int) -> str:
-    sign = "≤" if target.is_at_most else "≥"
-    wanted = f"{sign} {target.wanted:g}"
-    if target.found is None:
-        return f"{target.name:<{width}}  not measured, wanted {wanted}"
-    found = target.found
-    verdict = "met" if target.is_met else "missed"
-    numbers = f"{found.median:.4g} ({found.low:.4g} to {found.high:.4g})"
-    return f"{target.name:<{width}}  {numbers:<28} wanted {wanted}: {verdict}"

@@ -1,4 +1,4 @@
-"""The sections of ``bench``, each measured on one loaded model and returned as plain values."""
+"""The sections of ``bench``, each measured on one loaded model and returned as records."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import gc
 import pickle
 import tracemalloc
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-from inference.bench.rounds import Spread, Target, alternate, rates, speed_ratio, spread_of
+from inference.bench.rounds import (
+    Spread,
+    Target,
+    alternate,
+    rates,
+    ratio_of,
+    speed_ratio,
+    spread_of,
+)
 from inference.bench.subjects import (
     Setting,
     bare_loop,
@@ -34,7 +41,7 @@ BATCH_CONTEXT = 128
 MEMORY_STEPS = 64
 ROOM_TOKENS = 4  # fed before and after the steps that count
 SWEEP_CONTEXTS = (128, 1024, 4096)
-ENGINE, PLAIN, CAPTURING = "engine", "engine, no kernels", "engine, looking at one layer"
+ENGINE, PLAIN, CAPTURING = "engine", "engine, no kernels", "engine, one layer captured"
 BARE, BARE_KERNELS, GENERATE = "bare loop", "bare loop with kernels", "generate()"
 
 
@@ -89,11 +96,27 @@ class BatchFigures:
     ratio_to_one_row: Spread
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepFigures:
+    """Decode of one number of rows at one context.
+
+    Attributes:
+        least_s: What a step must take by the measured roofs; None without them.
+    """
+
+    rows: int
+    context: int
+    step_s: float
+    least_s: float | None
+    tokens_per_s: float
+    kv_bytes: int
+
+
 def measure_contexts(
     loaded: LoadedModel, clock: StepClock, plan: Plan, roof: float | None, tell: Tell
 ) -> list[ContextFigures]:
     """Return the figures of each context that the model takes."""
-    found: list[ContextFigures] = []
+    figures: list[ContextFigures] = []
     fit = _fitting(loaded, plan.contexts, plan)
     for index, context in enumerate(fit):
         tell(index / len(fit), f"decode at {context} tokens of context")
@@ -111,7 +134,7 @@ def measure_contexts(
         )
         moved = step_cost(loaded.shape, [(1, context + plan.steps // 2)]).bytes_moved
         ours = seconds[ENGINE]
-        found.append(
+        figures.append(
             ContextFigures(
                 context=context,
                 tokens_per_s={name: rates(values, 1) for name, values in seconds.items()},
@@ -125,7 +148,7 @@ def measure_contexts(
                 roof_ratio=None if roof is None else rates(ours, moved / roof),
             )
         )
-    return found
+    return figures
 
 
 def measure_batches(
@@ -153,12 +176,7 @@ def measure_batches(
             rows=rows,
             tokens_per_s=rates(ours[str(rows)], rows),
             plain_tokens_per_s=rates(plain[str(rows)], rows),
-            ratio_to_one_row=spread_of(
-                [
-                    rows * single / together
-                    for single, together in zip(one_row, ours[str(rows)], strict=True)
-                ]
-            ),
+            ratio_to_one_row=ratio_of([rows * single for single in one_row], ours[str(rows)]),
         )
         for rows in plan.batches
     ]
@@ -166,11 +184,8 @@ def measure_batches(
 
 def measure_sweep(
     loaded: LoadedModel, clock: StepClock, plan: Plan, roofs: MeasuredCeilings | None, tell: Tell
-) -> list[dict[str, float | None]]:
-    """Return each batch at each context: measured, and the least it could take where that is known.
-
-    As a run has them: with the kernels where they fit. Points that have no room are left out.
-    """
+) -> list[SweepFigures]:
+    """Return each batch at each context that there is room for, with kernels as a run has them."""
     contexts = _fitting(loaded, SWEEP_CONTEXTS, plan)
     pairs = check_sweep(plan.batches, contexts)
     points: Sequence[BatchTiming] = ()
@@ -178,24 +193,21 @@ def measure_sweep(
     for sweep in sweep_batches(loaded, clock, pairs):
         tell(len(sweep.points) / len(pairs), "batch by context")
         points = sweep.points
-    found: list[dict[str, float | None]] = []
-    for point in points:
-        least_s = None
-        if roofs is not None:
-            least_s = predict_batch(
+    return [
+        SweepFigures(
+            rows=point.batch,
+            context=point.context_tokens,
+            step_s=point.median_s,
+            least_s=None
+            if roofs is None
+            else predict_batch(
                 loaded.shape, roofs.ceilings, point.batch, point.context_tokens
-            ).step_s
-        found.append(
-            {
-                "rows": point.batch,
-                "context": point.context_tokens,
-                "step_s": point.median_s,
-                "least_s": least_s,
-                "tokens_per_s": point.batch_tokens_per_s,
-                "kv_bytes": point.used_bytes,
-            }
+            ).step_s,
+            tokens_per_s=point.batch_tokens_per_s,
+            kv_bytes=point.used_bytes,
         )
-    return found
+        for point in points
+    ]
 
 
 def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:
@@ -218,11 +230,10 @@ def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:
 def targets(
     contexts: Sequence[ContextFigures], batches: Sequence[BatchFigures], kept_bytes: float
 ) -> list[Target]:
-    """Return what is to be reached beside what was found."""
-    at = {one.context: one for one in contexts}
-    rows = {one.rows: one for one in batches}
-    short, long, eight = at.get(128), at.get(4096), rows.get(8)
-    kept = Spread(median=kept_bytes, low=kept_bytes, high=kept_bytes)
+    """Return what is to be reached beside what was measured."""
+    by_context = {one.context: one for one in contexts}
+    by_rows = {one.rows: one for one in batches}
+    short, long, eight = by_context.get(128), by_context.get(4096), by_rows.get(8)
     return [
         Target(
             name="decode ÷ generate(), 128 tokens",
@@ -251,20 +262,15 @@ def targets(
         ),
         *(
             Target(
-                name=f"looking ÷ not looking, {one.context:,} tokens",
+                name=f"one layer captured ÷ none, {one.context:,} tokens",
                 wanted=0.9,
                 found=one.capture_ratio,
             )
             for one in contexts
         ),
-        Target(name="bytes kept a step", wanted=1024, found=kept, is_at_most=True),
-    ]
-
-
-def as_values(figures: Sequence[ContextFigures | BatchFigures | Target]) -> list[dict[str, Any]]:
-    """Return records as dictionaries, targets with whether they are met."""
-    return [
-        asdict(one) | ({"is_met": one.is_met} if isinstance(one, Target) else {}) for one in figures
+        Target(
+            name="bytes kept per step", wanted=1024, found=spread_of([kept_bytes]), is_at_most=True
+        ),
     ]
 
 

@@ -144,7 +144,7 @@ class Runner:
             clock=self.clock.name,
             seed=plan.seed,
             started_at=datetime.now(UTC),
-            versions=tuple((name, importlib.metadata.version(name)) for name in VERSIONED),
+            versions=library_versions(),
             cache=options.cache,
             chunk_tokens=options.chunk_tokens,
             plan=options.plan,
@@ -154,6 +154,11 @@ class Runner:
             decode_note=decode_note,
             device_note=loaded.device_note,
         )
+
+
+def library_versions() -> tuple[tuple[str, str], ...]:
+    """Return the versions that a figure depends on, by library."""
+    return tuple((name, importlib.metadata.version(name)) for name in VERSIONED)
 
 
 def generation_options(asked: Generate | RunOrder) -> GenerationOptions:

@@ -10,7 +10,7 @@ import pytest
 from inference.bench import page
 from inference.bench.page import figures_of, measure_page, page_targets
 
-TOLD: dict[str, Any] = {
+PRINTED: dict[str, Any] = {
     "tokens_per_s": {
         "headless": [20.0, 10.0, 40.0],
         "viewer": [20.0, 9.9, 38.0],
@@ -22,7 +22,7 @@ TOLD: dict[str, Any] = {
 
 
 def test_ratios_are_taken_within_each_round() -> None:
-    figures = figures_of(TOLD)
+    figures = figures_of(PRINTED)
 
     assert figures.viewer_ratio.median == pytest.approx(0.99)
     assert figures.browser_ratio.median == pytest.approx(0.8)
@@ -30,13 +30,13 @@ def test_ratios_are_taken_within_each_round() -> None:
 
 
 def test_targets_are_met_or_missed_by_what_was_found() -> None:
-    found = {target.name: target for target in page_targets(figures_of(TOLD))}
+    found = {target.name: target for target in page_targets(figures_of(PRINTED))}
 
     assert all(target.is_met for target in found.values())
     start = found["start to a page that takes a prompt, s"].found
     assert start is not None
     assert start.median == 7.5
-    large = {**TOLD, "frame_bytes": {"frames": 1, "median": 70_000, "largest": 70_000}}
+    large = {**PRINTED, "frame_bytes": {"frames": 1, "median": 70_000, "largest": 70_000}}
     missed = [target.name for target in page_targets(figures_of(large)) if not target.is_met]
     assert missed == ["largest frame, bytes"]
 

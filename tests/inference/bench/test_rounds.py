@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from inference.bench.llama_cpp import llama_rate
+from inference.bench.report import BenchReport, LoadAverage, as_json
 from inference.bench.rounds import (
     Spread,
     Target,
@@ -18,10 +19,17 @@ from inference.bench.rounds import (
     speed_ratio,
     spread_of,
     step_s,
-    table,
 )
-from inference.bench.sections import GENERATE, BatchFigures, ContextFigures, targets
-from inference.commands.bench import as_table, check_arguments, llama_rate
+from inference.bench.sections import (
+    GENERATE,
+    QUICK,
+    BatchFigures,
+    ContextFigures,
+    SweepFigures,
+    targets,
+)
+from inference.bench.tables import as_table, target_lines
+from inference.commands.bench import check_arguments
 from inference.records.errors import InputError
 
 
@@ -84,7 +92,7 @@ def test_a_target_that_was_not_measured_is_neither_met_nor_missed() -> None:
     target = Target(name="a", wanted=2.0, found=None)
 
     assert target.is_met is None
-    assert table([target]) == "a  not measured, wanted ≥ 2"
+    assert target_lines([target]) == ["a  not measured, wanted ≥ 2"]
 
 
 def figures() -> tuple[list[ContextFigures], list[BatchFigures]]:
@@ -114,8 +122,8 @@ def test_targets_are_filled_from_what_was_measured() -> None:
         ("share of the memory roof, 128 tokens", True),
         ("8 rows ÷ 1 row, all tokens/s", True),
         ("observed ÷ unobserved", True),
-        ("looking ÷ not looking, 128 tokens", True),
-        ("bytes kept a step", False),
+        ("one layer captured ÷ none, 128 tokens", True),
+        ("bytes kept per step", False),
     ]
 
 
@@ -148,39 +156,52 @@ def test_arguments_that_cannot_be_measured_with_are_named(
         check_arguments(argparse.Namespace(**given))
 
 
-def test_the_table_names_the_machine_and_its_load() -> None:
-
+def report_of() -> BenchReport:
     contexts, batches = figures()
-    report = {
-        "model": "tiny",
-        "dtype": "float32",
-        "machine": "two cores",
-        "measured_at": "2026-01-01T00:00:00+00:00",
-        "load_average": {"before": (0.5, 0, 0), "after": (2.0, 0, 0)},
-        "kernels": "none",
-        "decode": [asdict(one) for one in contexts],
-        "batch": [asdict(one) for one in batches],
-        "sweep": [
-            {
-                "rows": 8,
-                "context": 1024,
-                "step_s": 0.07,
-                "least_s": 0.0421,
-                "tokens_per_s": 114.3,
-                "kv_bytes": 1,
-            }
-        ],
-        "page": None,
-        "load_stages_s": {"reading weights": 1.25},
-        "llama_cpp_tokens_per_s": 29.7,
-        "targets": [asdict(one) for one in targets(contexts, batches, 900.0)],
-        "not_measured": "frames",
-    }
+    return BenchReport(
+        measured_at="2026-01-01T00:00:00+00:00",
+        machine="two cores",
+        load_average=LoadAverage(before=(0.5, 0.0, 0.0), after=(2.0, 0.0, 0.0)),
+        versions={"torch": "2"},
+        model="tiny",
+        dtype="float32",
+        kernels="none",
+        plan=QUICK,
+        memory_roof_bytes_per_s=2e10,
+        load_stages_s={"reading weights": 1.25},
+        decode=tuple(contexts),
+        batch=tuple(batches),
+        sweep=(
+            SweepFigures(
+                rows=8, context=1024, step_s=0.07, least_s=0.0421, tokens_per_s=114.3, kv_bytes=1
+            ),
+        ),
+        bytes_kept_per_step=900.0,
+        page=None,
+        llama_cpp_tokens_per_s=29.7,
+        targets=tuple(targets(contexts, batches, 900.0)),
+        not_measured="frames",
+    )
 
-    text = as_table(report)
+
+def test_the_json_has_every_figure_and_whether_each_target_is_met() -> None:
+    report = report_of()
+
+    values = json.loads(json.dumps(as_json(report)))
+
+    assert values["load_average"] == {"before": [0.5, 0, 0], "after": [2, 0, 0]}
+    assert values["decode"][0]["ratios"] == {GENERATE: {"median": 2.5, "low": 2.5, "high": 2.5}}
+    assert values["sweep"][0]["least_s"] == 0.0421
+    assert [target["is_met"] for target in values["targets"]] == [
+        target.is_met for target in report.targets
+    ]
+
+
+def test_the_table_names_the_machine_and_its_load() -> None:
+    text = as_table(report_of())
 
     assert text.startswith("tiny, float32, two cores, 2026-01-01")
     assert "load average 0.5 before, 2.0 after" in text
-    assert "bytes kept a step" in text
+    assert "bytes kept per step" in text
     assert "8 rows of 1,024 tokens     70.0 ms     42.1 ms    114.3 tokens/s" in text
     assert "llama.cpp 29.7 tokens/s" in text

@@ -1,0 +1,96 @@
+"""The report of ``bench`` as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from inference.bench.page import PageFigures
+from inference.bench.report import BenchReport
+from inference.bench.rounds import Spread, Target
+from inference.bench.sections import ContextFigures
+
+
+def as_table(report: BenchReport) -> str:
+    """Return the whole report."""
+    load = report.load_average
+    lines = [
+        f"{report.model}, {report.dtype}, {report.machine}, {report.measured_at}",
+        f"load average {load.before[0]:.1f} before, {load.after[0]:.1f} after",
+        f"kernels: {report.kernels}",
+        "",
+        "decode of one row, tokens/s (quartiles), and how many times as fast the engine is",
+        *(line for figures in report.decode for line in _context_lines(figures)),
+        "",
+        "batches, all rows' tokens/s with kernels, without, and divided by that of one row",
+        *(
+            f"  {one.rows:>3} rows  {_spread(one.tokens_per_s):<28} "
+            f"{_spread(one.plain_tokens_per_s):<28} {_spread(one.ratio_to_one_row)} times"
+            for one in report.batch
+        ),
+        "",
+        "batch by context: measured step, the least it could take, all rows' tokens/s",
+        *(
+            f"  {one.rows:>3} rows of {one.context:>5,} tokens  {one.step_s * 1e3:7.1f} ms  "
+            f"{_milliseconds(one.least_s):>10}  {one.tokens_per_s:7.1f} tokens/s"
+            for one in report.sweep
+        ),
+        *_page_lines(report.page),
+        "",
+        "load, s",
+        *(f"  {name:<44}{seconds:.2f}" for name, seconds in report.load_stages_s.items()),
+    ]
+    if report.llama_cpp_tokens_per_s is not None:
+        lines += ["", f"llama.cpp {report.llama_cpp_tokens_per_s:.1f} tokens/s"]
+    lines += ["", *target_lines(report.targets)]
+    return "\n".join([*lines, report.not_measured] if report.not_measured else lines)
+
+
+def target_lines(targets: Sequence[Target]) -> list[str]:
+    """Return one line a target: the figure, its quartiles, the target, and whether it is met."""
+    width = max((len(target.name) for target in targets), default=0)
+    return [_target_line(target, width) for target in targets]
+
+
+def _target_line(target: Target, width: int) -> str:
+    wanted = f"{'≤' if target.is_at_most else '≥'} {target.wanted:g}"
+    if target.found is None:
+        return f"{target.name:<{width}}  not measured, wanted {wanted}"
+    verdict = "met" if target.is_met else "missed"
+    return f"{target.name:<{width}}  {_spread(target.found, 4):<28} wanted {wanted}: {verdict}"
+
+
+def _context_lines(figures: ContextFigures) -> Iterator[str]:
+    yield f"  {figures.context:,} tokens of context"
+    for name, rate in figures.tokens_per_s.items():
+        ratio = figures.ratios.get(name)
+        times = f"  {_spread(ratio)} times" if ratio else ""
+        yield f"    {name:<29}{_spread(rate):<28} {times}".rstrip()
+    if figures.roof_ratio:
+        yield f"    share of the memory roof {_spread(figures.roof_ratio)}"
+
+
+def _page_lines(page: PageFigures | None) -> Iterator[str]:
+    if page is None:
+        return
+    yield ""
+    yield "a run on the page, tokens/s: nobody watching, a viewer, a browser"
+    for way, rate in page.tokens_per_s.items():
+        yield f"  {way:<12}{_spread(rate)}"
+    frames = page.frame_bytes
+    yield (
+        f"  {frames['frames']:,} frames, {frames['median']:,.0f} bytes in the median, "
+        f"{frames['largest']:,} at most"
+    )
+    started = ", ".join(f"{name} {seconds:.1f}" for name, seconds in page.start_s.items())
+    yield f"  start, s: {started}"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds * 1e3:.1f} ms"
+
+
+def _spread(spread: Spread, digits: int = 3) -> str:
+    low, middle, high = (
+        f"{value:.{digits}g}" for value in (spread.low, spread.median, spread.high)
+    )
+    return f"{middle} ({low} to {high})"
