@@ -27,15 +27,19 @@ def save_dequantised(gguf_path: Path, folder: Path, name: str) -> None:
     try:
         with redirect_stderr(io.StringIO()):  # transformers draws a bar of its own there
             model = AutoModelForCausalLM.from_pretrained(
-                source, gguf_file=file_name, dtype=torch.float32, local_files_only=True
+                source,
+                gguf_file=file_name,
+                dtype=torch.float32,
+                local_files_only=True,
+                trust_remote_code=False,
             )
             tokenizer = AutoTokenizer.from_pretrained(
-                source, gguf_file=file_name, local_files_only=True
+                source, gguf_file=file_name, local_files_only=True, trust_remote_code=False
             )
     except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
         msg = f"cannot convert {file_name}: {error}; remove it and fetch it again"
         raise FetchError(msg) from error
-    # What was read is float32 and no longer quantised, but transformers would refuse to write it.
+    # What was read is float32; transformers takes it for quantised and would refuse to write it.
     vars(model).update(hf_quantizer=None, is_quantized=False)
     vars(model.config).pop("quantization_config", None)
     model.config.update({"_model_name_or_path": name})

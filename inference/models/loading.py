@@ -1,7 +1,7 @@
 """A model by name, made ready to run: files, device, dtype, weights, tokenizer, shape.
 
-Whatever the name, it becomes files on this machine first (inference/fetching.py, inference/hub.py),
-and only those are loaded. Code from a model repository is never run.
+Whatever the name, it becomes files on this machine first (fetch.py, hf_hub.py), and only those are
+loaded. Code from a model repository is never run, nor code in a pickle of weights.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ BROKEN_FILES = (
     LookupError,
     EOFError,
     struct.error,
-    pickle.UnpicklingError,
 )
 SENSELESS_SIZES = (ArithmeticError, TypeError, AttributeError, AssertionError, IndexError)
 ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
@@ -63,8 +62,7 @@ class LoadedModel:
         eos_ids: Tokens that end a generation.
         context_limit: Tokens the model takes at most; None where it names no limit.
         device_note: What it runs on and why, as a sentence or two.
-        kernels: What small steps are computed with, and why not with kernels of our own where they
-            are not.
+        kernels: What small steps are computed with, and why where not with kernels of our own.
     """
 
     model: PreTrainedModel
@@ -94,14 +92,14 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
         model: ``default``, a catalogue id, a hub id, a model folder, or a ``.gguf`` file.
         dtype: See ``choose_device``.
         device: See ``choose_device``.
-        on_stage: Told what is happening and how far it is.
+        on_stage: Takes what is happening and how far it is.
         is_plain: Use the library's own code only, no kernels of ours, for the model's own
             computation.
         attention: Which implementation computes attention. One that is named computes it in every
             step, so no layer is fused.
 
     Raises:
-        InputError: There is no such device or dtype, or the model cannot have that attention.
+        InputError: There is no such device or dtype, or the model has no such attention.
         ModelNotFoundError: There is no such model.
         UnsupportedModelError: It is not a causal language model that can be run.
         FetchError: Its files cannot be fetched, or are damaged.
@@ -188,7 +186,7 @@ def check_room(files: ModelFiles, config: PreTrainedConfig, dtype: torch.dtype) 
 
 
 def weight_bytes_in(files: ModelFiles, config: PreTrainedConfig, dtype: torch.dtype) -> int:
-    """Return about how much the weights take in this dtype."""
+    """Return about how many bytes the weights take in this dtype."""
     stored = str(config.dtype or torch.float32).removeprefix("torch.")
     return files.weight_bytes * dtype.itemsize // ITEM_BYTES.get(stored, dtype.itemsize)
 
@@ -228,6 +226,7 @@ def _read_weights(
             config=copy.deepcopy(config),  # from_pretrained writes into the one it is given
             local_files_only=True,
             trust_remote_code=False,
+            weights_only=True,  # of a pickle: tensors, and no code
             output_loading_info=True,
             **chosen,
             **placing(layout),
@@ -258,6 +257,10 @@ def plain_errors(files: ModelFiles) -> Generator[None]:
         if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
             raise OutOfMemoryError(_no_room(files)) from error
         raise FetchError(_damaged(files, first_line(error))) from error
+    except pickle.UnpicklingError as error:
+        msg = f"the weights of {files.model_id} are a pickle that is damaged or runs code when it "
+        msg += "is read; none was run: choose a model with safetensors weights"
+        raise UnsupportedModelError(msg) from error
     except BROKEN_FILES as error:
         raise FetchError(_damaged(files, first_line(error))) from error
     except SENSELESS_SIZES as error:

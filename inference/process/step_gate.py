@@ -54,7 +54,7 @@ class StepGate:
         command: Generate,
         clock: StepClock,
         report: Callable[[Reply], None],
-        observe: Callable[[CaptureAttention | SplitSteps], None],
+        observe: Callable[[CaptureAttention | SplitSteps], None] = lambda _command: None,
     ) -> None:
         """Start closed or open, as the command says.
 

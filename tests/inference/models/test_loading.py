@@ -203,6 +203,46 @@ def test_damaged_weights_are_named_with_the_remedy(
         load_model(str(copied_model), device="cpu", on_stage=ignore)
 
 
+class Malicious:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        """Return what unpickling calls."""
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("is_zipped", [True, False], ids=["zipped", "bare pickle"])
+def test_weights_that_would_run_code_are_refused_and_run_none(
+    copied_model: Path, tmp_path: Path, *, is_zipped: bool
+) -> None:
+    tensors: dict[str, object] = dict(load_file(copied_model / "model.safetensors"))
+    (copied_model / "model.safetensors").unlink()
+    trace = tmp_path / "code-was-run"
+    torch.save(
+        tensors | {"model.extra": Malicious(trace)},
+        copied_model / "pytorch_model.bin",
+        _use_new_zipfile_serialization=is_zipped,
+    )
+
+    with pytest.raises(UnsupportedModelError, match=r"copied .* runs code .* none was run: choose"):
+        load_model(str(copied_model), device="cpu", on_stage=ignore)
+
+    assert not trace.exists()
+
+
+def test_weights_of_tensors_only_are_read_from_a_pickle(copied_model: Path) -> None:
+    tensors = load_file(copied_model / "model.safetensors")
+    (copied_model / "model.safetensors").unlink()
+    torch.save(tensors, copied_model / "pytorch_model.bin")
+
+    loaded = load_model(str(copied_model), device="cpu", on_stage=ignore)
+
+    assert torch.equal(loaded.model.state_dict()["model.norm.weight"], tensors["model.norm.weight"])
+
+
 def test_a_config_that_is_no_json_is_refused(copied_model: Path) -> None:
     (copied_model / "config.json").write_text("{")
 

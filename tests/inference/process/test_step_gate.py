@@ -1,4 +1,4 @@
-"""When the next step may begin: pause, single step, stop and pace, on a scripted pipe."""
+"""Whose turn it is between two steps: pause, single step, stop and pace, on a scripted pipe."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ScriptedPipe:
     def poll(self, timeout: float | None = 0.0) -> bool:
         if self._commands:
             return True
-        assert timeout is not None, "the gate waits for a command that never comes"
+        assert timeout is not None, "the turn waits for a command that never comes"
         self.waits_s.append(timeout)
         self._clock.advance(timeout)
         return False
@@ -48,7 +48,7 @@ class ScriptedPipe:
 
 
 class GateUnderTest:
-    """A gate, its pipe, its clock, and what it reported."""
+    """A turn, its pipe, its clock, and what it reported."""
 
     def __init__(
         self,
@@ -59,16 +59,11 @@ class GateUnderTest:
         self.clock = ScriptedClock()
         self.pipe = ScriptedPipe(self.clock, list(commands))
         self.replies: list[Reply] = []
-        self.observed: list[CaptureAttention | SplitSteps] = []
         generate = Generate(
             run_id=RUN, requests=(), seed=0, is_paused=is_paused, steps_per_s=steps_per_s
         )
         self.gate = StepGate(
-            cast("Connection", self.pipe),
-            generate,
-            self.clock,
-            self.replies.append,
-            self.observed.append,
+            cast("Connection", self.pipe), generate, self.clock, self.replies.append
         )
 
 
@@ -177,6 +172,14 @@ def test_what_is_to_be_observed_is_handed_on_between_two_steps() -> None:
     capture = CaptureAttention(run_id=RUN, choice=None)
     split = SplitSteps(run_id=RUN, every=4)
     under_test = GateUnderTest(capture, split)
+    observed: list[CaptureAttention | SplitSteps] = []
+    gate = StepGate(
+        cast("Connection", under_test.pipe),
+        Generate(run_id=RUN, requests=(), seed=0),
+        under_test.clock,
+        under_test.replies.append,
+        observed.append,
+    )
 
-    assert under_test.gate.wait()
-    assert under_test.observed == [capture, split]
+    assert gate.wait()
+    assert observed == [capture, split]
