@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from inference.runs.store import RunStore
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.groups import Groups
+from visuals.pages.markdown import INVISIBLE_SPACE
 
 
 @dataclass(slots=True)
@@ -38,3 +40,8 @@ class Stage:
 
 
 STAGE = Stage()
+
+
+def shown(markdown: str) -> str:
+    """Return text as a reader sees it: without the marks that keep it from being Markdown."""
+    return re.sub(r"\\(.)", r"\1", markdown).replace(INVISIBLE_SPACE, "")

@@ -27,11 +27,12 @@ from inference.records.options import BatchPlan, Padding, Policy
 from inference.records.run import RunTrace
 from inference.records.status import LoadStage, RunState
 from inference.records.steps import Phase
-from tests.app.stage import STAGE
+from tests.app.stage import STAGE, shown
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready
 from tests.visuals.batches import batch_trace
 from tests.visuals.live_doubles import HubUnderTest
-from visuals.pages.batch_setup import EXAMPLES, SAME, TYPED, split_prompts
+from visuals.pages.batch_setup import split_prompts
+from visuals.pages.run_settings import BatchSource
 
 pytestmark = pytest.mark.app
 
@@ -93,7 +94,7 @@ def sweep(*batches: int, is_whole: bool = True) -> BatchSweep:
 
 def texts(page: AppTest) -> str:
     blocks = (*page.markdown, *page.caption, *page.info, *page.warning, *page.error)
-    return "\n".join(block.value for block in blocks)
+    return "\n".join(shown(block.value) for block in blocks)
 
 
 def rows_of(page: AppTest, name: str, *, last: bool = False) -> list[dict[str, object]]:
@@ -161,7 +162,7 @@ def test_a_sweep_of_another_model_is_not_shown_for_this_one(
 
     page.run()
 
-    assert "Nothing is measured yet" in texts(page)
+    assert "Nothing has been measured yet" in texts(page)
 
 
 def test_a_device_that_is_not_here_is_counted_from_its_data_sheet(page: AppTest) -> None:
@@ -175,7 +176,7 @@ def test_a_device_that_is_not_here_is_counted_from_its_data_sheet(page: AppTest)
 def finished_run(hub: HubUnderTest, live: AppTest, trace: RunTrace) -> None:
     """Play a run of three requests on the scripted engine."""
     live.number_input(key="batch_count").set_value(len(trace.requests)).run()
-    command = press_batch(live, SAME)
+    command = press_batch(live, BatchSource.SAME)
     hub.engine.reply(RunStarted(info=replace(trace.info, run_id=command.run_id)))
     for event in trace.events:
         hub.engine.reply(Stepped(run_id=command.run_id, event=event))
@@ -185,7 +186,7 @@ def finished_run(hub: HubUnderTest, live: AppTest, trace: RunTrace) -> None:
 def test_each_request_of_a_batched_run_has_its_latency_and_the_run_its_goodput(
     live: AppTest, hub: HubUnderTest
 ) -> None:
-    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.SAME).run()
     finished_run(hub, live, batch_trace(BatchPlan(policy=Policy.CONTINUOUS, slots=2)))
 
     page = open_page("batching_script.py", hub)
@@ -220,13 +221,13 @@ def test_without_a_batched_run_the_page_says_how_to_make_one(page: AppTest) -> N
 
 
 def test_the_same_prompt_runs_as_often_as_asked_under_the_plan_chosen(live: AppTest) -> None:
-    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.SAME).run()
     live.number_input(key="batch_count").set_value(3)
     live.selectbox(key="batch_policy").set_value(Policy.CONTINUOUS)
     live.number_input(key="batch_slots").set_value(2)
     live.number_input(key="batch_gap").set_value(1.5).run()
 
-    command = press_batch(live, SAME)
+    command = press_batch(live, BatchSource.SAME)
 
     assert [one.prompt_text for one in command.requests] == ["hello"] * 3
     assert [one.arrival_s for one in command.requests] == [0.0, 1.5, 3.0]
@@ -234,11 +235,11 @@ def test_the_same_prompt_runs_as_often_as_asked_under_the_plan_chosen(live: AppT
 
 
 def test_each_prompt_can_have_an_arrival_time_of_its_own(live: AppTest) -> None:
-    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.SAME).run()
     live.number_input(key="batch_count").set_value(3).run()
     live.text_input(key="batch_arrivals").set_value("0, 2.5, 1").run()
 
-    command = press_batch(live, SAME)
+    command = press_batch(live, BatchSource.SAME)
 
     assert not live.exception
     assert [one.arrival_s for one in command.requests] == [0.0, 2.5, 1.0]
@@ -257,7 +258,7 @@ def test_each_prompt_can_have_an_arrival_time_of_its_own(live: AppTest) -> None:
 def test_arrival_times_that_cannot_be_are_refused_and_nothing_is_run(
     live: AppTest, typed: str, sentence: str
 ) -> None:
-    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.SAME).run()
     live.number_input(key="batch_count").set_value(3).run()
     live.text_input(key="batch_arrivals").set_value(typed).run()
     live.button(key="start").click().run()
@@ -268,20 +269,20 @@ def test_arrival_times_that_cannot_be_are_refused_and_nothing_is_run(
 
 
 def test_typed_prompts_are_parted_by_the_mark(live: AppTest) -> None:
-    command = press_batch(live, TYPED, "one\nmore\n---\ntwo\n ---\n\n---\nthree")
+    command = press_batch(live, BatchSource.TYPED, "one\nmore\n---\ntwo\n ---\n\n---\nthree")
 
     assert [one.prompt_text for one in command.requests] == ["one\nmore", "two", "three"]
 
 
 def test_the_examples_run_together(live: AppTest) -> None:
-    command = press_batch(live, EXAMPLES)
+    command = press_batch(live, BatchSource.EXAMPLES)
 
     assert len({one.prompt_text for one in command.requests}) == len(command.requests) == 4
 
 
 def test_zero_rows_are_refused_with_a_sentence(live: AppTest) -> None:
     live.text_area(key="prompt").set_value("---\n---")
-    live.selectbox(key="batch_source").set_value(TYPED).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.TYPED).run()
 
     live.button(key="start").click().run()
 
@@ -291,7 +292,7 @@ def test_zero_rows_are_refused_with_a_sentence(live: AppTest) -> None:
 
 def test_the_row_that_is_too_long_is_named_and_nothing_is_run(live: AppTest) -> None:
     live.text_area(key="prompt").set_value("short\n---\n" + "long " * 1000)
-    live.selectbox(key="batch_source").set_value(TYPED).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.TYPED).run()
 
     live.button(key="start").click().run()
 
@@ -300,7 +301,7 @@ def test_the_row_that_is_too_long_is_named_and_nothing_is_run(live: AppTest) -> 
 
 
 def test_the_memory_of_the_batch_is_counted_before_it_starts(live: AppTest) -> None:
-    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.SAME).run()
 
     assert "4 rows of up to" in texts(live)
     assert "of keys and values" in texts(live)

@@ -63,11 +63,15 @@ def paste(page: AppTest, text: str) -> None:
     assert not page.exception
 
 
-def test_the_page_opens_and_says_what_is_missing(page: AppTest) -> None:
-    page.button(key="start-comparison").click().run()
+def test_with_no_prompt_the_page_says_so_and_there_is_nothing_to_press(page: AppTest) -> None:
+    """The button was enabled beside "This makes 0 runs." and then answered with an error."""
+    said = "".join(caption.value for caption in page.caption)
 
-    assert not page.exception
-    assert "nothing is chosen to compare" in page.error[0].value
+    assert "No prompt yet" in said
+    assert "This makes 0 runs." in said
+    assert page.button(key="start-comparison").disabled
+    paste(page, "one")
+    assert not page.button(key="start-comparison").disabled
 
 
 def test_pasted_prompts_are_run_one_after_another_after_a_warm_up(
@@ -230,7 +234,7 @@ def test_the_address_shows_kept_runs_and_names_those_that_are_gone(stage: Stage)
     page.run()
 
     assert not page.exception
-    assert "2 runs of this address" in page.warning[0].value
+    assert "2 runs in this address are not kept here" in page.warning[0].value
     html = "".join(one.proto.body for one in page.get("html"))
     assert "one" in html
     assert "two" in html

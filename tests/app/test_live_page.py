@@ -13,7 +13,7 @@ from inference.process.messages import Action, Control, RunEnded, StateChanged
 from inference.records.options import Sampling
 from inference.records.status import RunState
 from inference.runs.run_file import to_json
-from tests.app.stage import STAGE
+from tests.app.stage import STAGE, shown
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.live_run import LiveRun
@@ -97,7 +97,7 @@ def test_the_chat_template_is_applied_unless_it_is_switched_off(
 
 
 def test_sampling_settings_reach_the_engine(page: AppTest, hub: HubUnderTest) -> None:
-    page.segmented_control(key="choice").set_value("drawn at random").run()
+    page.segmented_control(key="choice").set_value("sampling").run()
     page.slider(key="temperature").set_value(1.5)
     page.number_input(key="top_k").set_value(20)
     page.slider(key="top_p").set_value(0.9)
@@ -240,7 +240,7 @@ def test_a_saved_run_file_can_be_opened_and_a_damaged_one_is_a_sentence(
     opened = shown_run(page)
     assert hub.hub.snapshot(opened) == trace
     page.file_uploader[0].upload("broken.json", content[:50], "application/json").run()
-    assert page.error[0].value.startswith("broken.json: ")
+    assert shown(page.error[0].value).startswith("broken.json: ")
 
 
 def test_a_default_model_that_did_not_load_is_said_on_the_empty_page() -> None:

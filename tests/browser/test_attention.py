@@ -154,7 +154,7 @@ def test_a_prompt_in_chunks_makes_a_step_of_each_and_tells_the_step_times(
 ) -> None:
     tab = open_tab()
     tab.page.get_by_role("button", name="Settings").click()
-    box = tab.page.get_by_role("spinbutton", name="Prefill in chunks")
+    box = tab.page.get_by_role("spinbutton", name="Prefill chunk size")
     box.fill("10")
     box.press("Enter")
     tab.page.keyboard.press("Escape")

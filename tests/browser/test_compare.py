@@ -30,7 +30,7 @@ def open_compare(open_tab: OpenTab) -> Tab:
 
 def new_tokens(page: Page, count: int) -> None:
     page.get_by_role("button", name="Settings").first.click()
-    box = page.get_by_role("spinbutton", name="Most new tokens")
+    box = page.get_by_role("spinbutton", name="Maximum new tokens")
     box.fill(str(count))
     box.press("Enter")
     page.keyboard.press("Escape")
@@ -54,7 +54,7 @@ def test_three_uploaded_prompts_are_compared_and_the_report_opens_offline(
     upload = tmp_path / "prompts.jsonl"
     upload.write_text("\n".join(json.dumps({"prompt": prompt}) for prompt in PROMPTS))
     page.locator("input[type=file]").first.set_input_files(upload)
-    page.get_by_text("of the 3 prompts").first.wait_for()
+    page.get_by_text("Prompts to compare (at most 16, of 3)").first.wait_for()
     new_tokens(page, 4)
     page.locator(".st-key-start-comparison button").first.click()
     page.locator("table.figures").wait_for(timeout=SLOW_MS)
@@ -89,7 +89,7 @@ def test_a_kept_run_is_found_named_and_played_again(open_tab: OpenTab) -> None:
     box = page.get_by_role("textbox", name="Or paste prompts")
     box.fill("Say the word heliotrope.")
     box.press("Control+Enter")
-    page.get_by_text("of the 1 prompt").first.wait_for()
+    page.get_by_text("Prompts to compare (at most 16, of 1)").first.wait_for()
     new_tokens(page, 3)
     page.locator(".st-key-start-comparison button").first.click()
     page.locator("table.figures").wait_for(timeout=SLOW_MS)

@@ -59,7 +59,7 @@ def run_on(tab: Tab, folder: Path, prompt: str, *, chunk: int = 0) -> None:
     model.fill(str(folder))
     tab.page.get_by_role("option", name=folder.name).click()
     if chunk:
-        box = tab.page.get_by_role("spinbutton", name="Prefill in chunks")
+        box = tab.page.get_by_role("spinbutton", name="Prefill chunk size")
         box.fill(str(chunk))
         box.press("Enter")
     tab.page.keyboard.press("Escape")

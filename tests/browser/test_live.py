@@ -19,7 +19,7 @@ FINAL = ("done", "stopped", "failed", "abandoned")
 
 def new_tokens(tab: Tab, count: int) -> None:
     tab.page.get_by_role("button", name="Settings").click()
-    box = tab.page.get_by_role("spinbutton", name="Most new tokens")
+    box = tab.page.get_by_role("spinbutton", name="Maximum new tokens")
     box.fill(str(count))
     box.press("Enter")
     tab.page.keyboard.press("Escape")

@@ -40,7 +40,7 @@ def share(ratio: float | None) -> str:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """Return a number with three significant digits, thousands parted, or a dash for None."""
+    """Return a number with three significant digits, thousands separated, or a dash for None."""
     if value is None or not isfinite(value):
         return DASH
     if value == 0:
@@ -58,9 +58,9 @@ def amount(value: float | None, unit: str) -> str:
     return text if text == DASH else f"{text}\u00a0{unit}"
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a whole number and its noun, in the plural where it is not one."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a whole number and its noun; a plural that does not end in s is given."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def scaled(value: float | None, unit: str) -> str:

@@ -16,23 +16,30 @@ from visuals.live.hub import Hub
 from visuals.pages.batching_charts import show_charts
 from visuals.pages.batching_elsewhere import elsewhere_section
 from visuals.pages.batching_runs import runs_section
-from visuals.pages.measure_controls import POLL_S, measure_controls, moment, watch_engine
+from visuals.pages.markdown import escaped
+from visuals.pages.measure_controls import (
+    POLL_S,
+    engine_activity,
+    measure_controls,
+    watch_engine,
+)
+from visuals.pages.session import bound, enter_page
 
 BATCHES = (1, 2, 4, 8, 16, 32)
 CONTEXTS = {"64": 64, "512": 512, "2,048": 2048, "8,192": 8192}
-FIRST = ("64", "512", "2,048")
 
 
 def batching_page(hub: Hub) -> None:
     """Draw the page."""
-    drawn = moment(hub)
+    enter_page("batching")
+    drawn = engine_activity(hub)
     here, elsewhere, requests = st.tabs(
-        ["On this machine", "On a device that is not here", "Latency of each request"]
+        ["On this machine", "On another device", "Latency per request"]
     )
     ready = drawn.ready
     with here:
         if ready is None:
-            st.info("This measures the model that is loaded; it is still loading.")
+            st.info("The model is still loading; it can be measured once it is loaded.")
         else:
             _here(hub, ready)
     with elsewhere:
@@ -46,9 +53,9 @@ def _here(hub: Hub, ready: ModelReady) -> None:
     left, right = st.columns([4, 8], gap="medium")
     with left:
         st.markdown(
-            f"One decode step of **{ready.model_id.rpartition('/')[2]}** reads all weights once, "
-            "however many rows it has, and each row's own K/V. More rows share the weights; the "
-            "K/V only adds up."
+            f"One decode step of **{escaped(ready.model_id.rpartition('/')[2])}** reads all "
+            "weights once, however many rows it has, and each row's own K/V. More rows share the "
+            "weights; the K/V adds up."
         )
         batches, contexts = _choices(ready)
         measure_controls(
@@ -68,17 +75,15 @@ def _choices(ready: ModelReady) -> tuple[tuple[int, ...], tuple[int, ...]]:
         "Rows in the batch",
         list(BATCHES),
         selection_mode="multi",
-        default=[1, 2, 4, 8],
-        key="sweep_batches",
+        **bound("sweep_batches"),
     )
     limit = ready.context_limit
     names = [name for name, context in CONTEXTS.items() if limit is None or context <= limit]
     chosen = st.pills(
-        "Context of each row, tokens",
+        "Context per row, in tokens",
         names,
         selection_mode="multi",
-        default=[name for name in FIRST if name in names],
-        key="sweep_contexts",
+        **bound("sweep_contexts", names),
     )
     contexts = tuple(sorted(CONTEXTS[name] for name in chosen or names[:1]))
     return tuple(sorted(batches or BATCHES[:1])), contexts
@@ -99,7 +104,7 @@ def _known(
 
 
 def _sweep(hub: Hub, ready: ModelReady) -> BatchSweep | None:
-    """Return what was measured on the model held; another model's step times do not belong here."""
+    """Return what was measured on the loaded model; another's step times do not belong here."""
     sweep = hub.measure_status().batches
     is_ours = sweep is not None and sweep.shape == ready.shape and sweep.device == ready.device
     return sweep if is_ours else None
@@ -120,14 +125,16 @@ def _limits(
 def _pictures(
     hub: Hub, ready: ModelReady, batches: tuple[int, ...], contexts: tuple[int, ...]
 ) -> None:
-    """Show what is measured and counted; while a sweep goes, as far as it has come."""
-    is_going = hub.measure_status().kind is SweepBatches
+    """Show what is measured and counted; during a sweep, as far as it has come."""
+    is_sweeping = hub.measure_status().kind is SweepBatches
 
-    @st.fragment(run_every=POLL_S * 2 if is_going else None)
+    @st.fragment(run_every=POLL_S * 2 if is_sweeping else None)
     def pictures() -> None:
         known = _known(hub, ready, batches, contexts)
         if not known.points and not known.predictions:
-            st.info("Nothing is measured yet. The sweep takes a minute or two on a small machine.")
+            st.info(
+                "Nothing has been measured yet. The sweep takes a minute or two on a small machine."
+            )
         else:
             show_charts(known, key="here")
         if known.sweep is not None:
@@ -137,15 +144,17 @@ def _pictures(
 
 
 def _measured_text(sweep: BatchSweep) -> None:
-    """Say what the sweep found, where it was made, and what was left out."""
+    """Say what the sweep showed, where it was made, and what was left out."""
     for sentence in gain_sentences(sweep):
         st.markdown(f"- {sentence}")
     points = counted(len(sweep.points), "point")
     part = "" if sweep.is_whole else " so far"
     st.caption(
-        f"{points} **measured**{part} on {sweep.device.name} in {sweep.device.dtype}, "
+        f"{points} **measured**{part} on {escaped(sweep.device.name)} in {sweep.device.dtype}, "
         f"{date_text(sweep.measured_at)}: the median of three steps each, on a cache filled in "
         "advance."
     )
     for left in sweep.left_out:
-        st.warning(f"{left.batch} rows at {left.context_tokens:,} tokens left out: {left.reason}.")
+        st.warning(
+            f"{left.batch} rows at {left.context_tokens:,} tokens left out: {escaped(left.reason)}."
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from visuals.charts.batching import Known, batch_bytes, batch_rates, batch_times, sequence_rates
+from visuals.pages.session import bound, field_of
 
 CHART_HEIGHT = 290
 
@@ -12,9 +13,9 @@ CHART_HEIGHT = 290
 def show_charts(known: Known, *, key: str) -> None:
     """Show the three figures over the batch, and the bytes."""
     st.caption(
-        "Solid with points: **measured**. Dashed: **counted**, at least so long and at most so "
-        "many. Triangle: from here on K/V takes more bytes than the weights. Dotted line: linear "
-        "operations turn compute-bound."
+        "Solid with points: **measured**. Dashed: **counted**, a lower bound on time and an upper "
+        "bound on rates. Triangle: from here on, K/V takes more bytes than the weights. Dotted "
+        "line: linear operations become compute-bound."
     )
     left, right = st.columns(2)
     for box, chart, name in (
@@ -35,8 +36,8 @@ def show_charts(known: Known, *, key: str) -> None:
 
 def _bytes(known: Known, *, key: str) -> None:
     names = {f"{context:,}": context for context in known.contexts}
-    chosen = st.session_state.get(f"{key}-bytes-context")
-    context = names.get(chosen or "", known.contexts[-1])
+    widget = bound(f"{key}-bytes-context", list(names), first=list(names)[-1])
+    context = names[field_of(widget["key"])]
     st.altair_chart(
         batch_bytes(known, context).properties(height=CHART_HEIGHT),
         width="stretch",
@@ -46,8 +47,7 @@ def _bytes(known: Known, *, key: str) -> None:
     st.segmented_control(
         "Bytes at a context of",
         list(names),
-        default=list(names)[-1],
-        key=f"{key}-bytes-context",
+        **widget,
         help="Weights are read once a step, K/V once for every row. Pale: more than the device's "
         "memory holds.",
     )

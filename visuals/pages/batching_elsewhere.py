@@ -14,31 +14,32 @@ from inference.records.model import ModelShape
 from visuals.charts.batching import Known, limit_sentences
 from visuals.charts.what_if import roofs_text
 from visuals.pages.batching_charts import show_charts
+from visuals.pages.markdown import escaped
+from visuals.pages.session import bound
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 CONTEXTS = {"512": 512, "2,048": 2048, "8,192": 8192, "32,768": 32768, "131,072": 131072}
-HELD = "the model that is loaded"
+HELD = "the loaded model"
 
 
 def elsewhere_section(ready: ModelReady | None) -> None:
     """Draw the choice of model and device, and the counted charts."""
     left, right = st.columns([4, 8], gap="medium")
     with left:
-        dtype = st.selectbox("Number format (dtype)", list(STORED_DTYPES), key="be-dtype")
+        dtype = st.selectbox("Number format (dtype)", list(STORED_DTYPES), **bound("be-dtype"))
         shape = _shape(ready, dtype)
         names = [part.name for part in PARTS]
-        device = st.selectbox("Device", names, index=names.index("H100 SXM"), key="be-device")
+        device = st.selectbox("Device", names, **bound("be-device"))
         chosen = st.pills(
-            "Context of each row, tokens",
+            "Context per row, in tokens",
             list(CONTEXTS),
             selection_mode="multi",
-            default=["2,048", "8,192", "32,768"],
-            key="be-contexts",
+            **bound("be-contexts"),
         )
         try:
             ceilings = device_ceilings(device, dtype)
         except TokenByTokenError as error:
-            st.error(str(error))
+            st.error(escaped(str(error)))
             return
         contexts = tuple(sorted(CONTEXTS[name] for name in chosen or ["2,048"]))
         known = Known(
@@ -57,8 +58,8 @@ def elsewhere_section(ready: ModelReady | None) -> None:
 
 def _shape(ready: ModelReady | None, dtype: str) -> ModelShape:
     names = [*public_config_names(), *([HELD] if ready is not None else [])]
-    name = st.selectbox("Model", names, index=names.index("Llama-3.1-8B"), key="be-model")
+    name = st.selectbox("Model", names, **bound("be-model", names))
     if name == HELD and ready is not None:
-        st.caption(f"{ready.model_id} as it is loaded, in {ready.device.dtype}.")
+        st.caption(f"{escaped(ready.model_id)} as loaded, in {ready.device.dtype}.")
         return ready.shape
     return public_shape(name, dtype)

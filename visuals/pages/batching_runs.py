@@ -1,4 +1,4 @@
-"""The latency of each request of a batched run, and how many kept the limits a reader sets."""
+"""The latency of each request of a batched run, and how many met limits set by the reader."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from visuals.charts.batch_bytes import LATENCY_COLUMNS, latency_table
 from visuals.charts.slots import EXPLANATION, slot_timeline
 from visuals.charts.units import amount, counted, scaled
 from visuals.live.hub import Hub
+from visuals.pages.session import bound
 
 LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
 
@@ -20,12 +21,13 @@ def runs_section(hub: Hub) -> None:
     traces = _batched_runs(hub)
     if not traces:
         st.info(
-            "No run of several requests yet: on the Live page choose Batch, then Start. Each "
-            "request's TTFT with its wait, its ITL and the prefills that held it up are shown here."
+            "There is no run of several requests yet: on the Live page choose Batch, then Start. "
+            "Each request's TTFT with its wait, its ITL, and the prefills that delayed it are "
+            "shown here."
         )
         return
     names = [_name(trace) for trace in traces]
-    chosen = st.selectbox("Run", names, key="br-run")
+    chosen = st.selectbox("Run", names, **bound("br-run", names))
     trace = traces[names.index(chosen)]
     left, right = st.columns([8, 4], gap="medium")
     with left:
@@ -42,15 +44,15 @@ def runs_section(hub: Hub) -> None:
         ]
         st.dataframe(rows, hide_index=True, key="br-latency")
         st.caption(
-            "Interrupted: how many of a request's waits between two tokens hold another row's "
-            "prefill. They count in its ITL, since a reader waits for them."
+            "Interrupted: between how many of a request's tokens another row's prefill came. The "
+            "wait counts in its ITL, since a reader waits for it."
         )
     with right:
         _goodput(trace)
 
 
 def _height(trace: RunTrace) -> int:
-    """Return the height of the timeline in which each slot's lane can be told from the next."""
+    """Return the height of the timeline in which the slots' lanes can be told apart."""
     slots = trace.info.plan.slots or len(trace.requests)
     return max(LEAST_HEIGHT, LEGEND_HEIGHT + LANE_HEIGHT * slots)
 
@@ -58,24 +60,26 @@ def _height(trace: RunTrace) -> int:
 def _batched_runs(hub: Hub) -> list[RunTrace]:
     """Return the hub's runs of several requests, the newest first."""
     traces = [hub.snapshot(run) for run in hub.runs()]
-    several = [one for one in traces if one is not None and len(one.requests) > 1 and one.events]
-    return sorted(several, key=lambda one: one.info.started_at, reverse=True)
+    several = [
+        trace for trace in traces if trace is not None and len(trace.requests) > 1 and trace.events
+    ]
+    return sorted(several, key=lambda trace: trace.info.started_at, reverse=True)
 
 
 def _goodput(trace: RunTrace) -> None:
-    st.markdown("**Goodput**: requests a second that keep both limits, measured.")
-    ttft_s = st.number_input("TTFT at most, s", 0.01, 600.0, 2.0, key="br-ttft")
-    tpot_ms = st.number_input("TPOT at most, ms", 1.0, 60000.0, 200.0, key="br-tpot")
-    found = goodput(trace, ttft_s=float(ttft_s), tpot_s=float(tpot_ms) / 1e3)
-    undecided = len(found.undecided)
+    st.markdown("**Goodput**: requests per second that meet both limits, measured.")
+    ttft_s = st.number_input("TTFT at most, in s", 0.01, 600.0, **bound("br-ttft"))
+    tpot_ms = st.number_input("TPOT at most, in ms", 1.0, 60000.0, **bound("br-tpot"))
+    kept = goodput(trace, ttft_s=float(ttft_s), tpot_s=float(tpot_ms) / 1e3)
+    undecided = len(kept.undecided)
     st.metric(
         "Goodput",
-        scaled(found.requests_per_s, "requests/s"),
-        delta=f"{len(found.good)} of {counted(found.finished, 'finished request')}"
+        scaled(kept.requests_per_s, "requests/s"),
+        delta=f"{len(kept.good)} of {counted(kept.finished, 'finished request')}"
         + (f", {undecided} undecided" if undecided else ""),
         delta_color="off",
         delta_arrow="off",
-        help="TTFT holds the wait for a slot; TPOT is the mean ITL. Per second of the run's own "
+        help="TTFT includes the wait for a slot; TPOT is the mean ITL. Per second of the run's own "
         "time: step times and idle waits.",
     )
     if undecided:

@@ -1,11 +1,10 @@
 """The Compare page: prompts or settings side by side, made here one after another or as one batch.
 
-A thin script: it never loops or sleeps. The runs belong to the hub, the group goes on by itself.
+A thin script: it never loops or sleeps. The runs belong to the hub; the group continues by itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import partial
 
 import streamlit as st
@@ -19,43 +18,26 @@ from visuals.live.groups import Groups, RunGroup
 from visuals.live.hub import Hub
 from visuals.pages.compare_results import show_results
 from visuals.pages.compare_setup import planned_from_widgets, setup
-from visuals.pages.markdown import plain
+from visuals.pages.markdown import escaped
+from visuals.pages.page_states import ComparePageState
 from visuals.pages.panels import run_panel
+from visuals.pages.session import enter_page
 from visuals.pages.transport_buttons import stop_button
 
 POLL_S = 1.0
 MAX_SHOWN = 160
 
 
-@dataclass(slots=True)
-class ComparePageState:
-    """What this browser tab compares.
-
-    Attributes:
-        group_id: The comparison that goes or went last; None before the first.
-        run_ids: The runs whose results are shown.
-        traces: Those runs.
-        missing: Runs of the address that are not kept.
-        sentence: What went wrong with the last press; empty when nothing did.
-    """
-
-    group_id: str | None = None
-    run_ids: tuple[str, ...] = ()
-    traces: tuple[RunTrace, ...] = ()
-    missing: tuple[str, ...] = field(default=())
-    sentence: str = ""
-
-
 def compare_page(hub: Hub, groups: Groups, store: RunStore) -> None:
     """Draw the page."""
     state = _state()
     group = groups.find(state.group_id) if state.group_id else None
-    is_going = group is not None and not group.is_over
-    if is_going and group is not None:
-        _going(hub, groups, group)
+    is_active = group is not None and not group.is_over
+    if is_active and group is not None:
+        _progress(hub, groups, group)
         return
     if group is not None and group.compared_ids != state.run_ids:
-        _capture(hub, store, state, group.compared_ids)
+        _show(hub, store, state, group.compared_ids)
     _take_address(hub, store, state)
     with st.expander(
         "Choose what to compare", expanded=not state.traces, icon=":material/tune:", key="setup"
@@ -67,23 +49,24 @@ def compare_page(hub: Hub, groups: Groups, store: RunStore) -> None:
 
 
 def _state() -> ComparePageState:
-    if "compare" not in st.session_state:
-        group_id = st.query_params.get("group")
-        st.session_state["compare"] = ComparePageState(group_id=group_id)
-    return st.session_state["compare"]
+    state = enter_page("compare").compare_page
+    if state.group_id is None:
+        state.group_id = st.query_params.get("group")
+    return state
 
 
 def _sentences(state: ComparePageState, group: RunGroup | None) -> None:
     if state.sentence:
-        st.error(state.sentence, icon=":material/error:")
+        st.error(escaped(state.sentence), icon=":material/error:")
     if group is not None and group.message:
-        st.warning(group.message, icon=":material/warning:")
+        st.warning(escaped(group.message), icon=":material/warning:")
     for run, planned in zip(group.runs, group.planned, strict=False) if group is not None else ():
         if run.state is RunState.FAILED:
             sentence = f"{planned.label}: {run.message}"
-            st.warning(plain(sentence), icon=":material/warning:")
+            st.warning(escaped(sentence), icon=":material/warning:")
     if state.missing:
-        st.warning(f"{counted(len(state.missing), 'run')} of this address is not kept here.")
+        verb = "is" if len(state.missing) == 1 else "are"
+        st.warning(f"{counted(len(state.missing), 'run')} in this address {verb} not kept here.")
 
 
 def _start(groups: Groups, state: ComparePageState) -> None:
@@ -105,15 +88,15 @@ def _take_address(hub: Hub, store: RunStore, state: ComparePageState) -> None:
     wanted = tuple(dict.fromkeys(filter(None, asked.split(","))))[:MAX_SHOWN]
     if wanted and wanted != state.run_ids:
         state.group_id = None
-        _capture(hub, store, state, wanted)
+        _show(hub, store, state, wanted)
 
 
-def _capture(hub: Hub, store: RunStore, state: ComparePageState, keys: tuple[str, ...]) -> None:
+def _show(hub: Hub, store: RunStore, state: ComparePageState, keys: tuple[str, ...]) -> None:
     """Show these runs and put them into the address, so that it opens them for others."""
-    found = {key: _trace(hub, store, key) for key in keys}
+    traces = {key: _trace(hub, store, key) for key in keys}
     state.run_ids = keys
-    state.traces = tuple(trace for trace in found.values() if trace is not None and trace.events)
-    state.missing = tuple(key for key, trace in found.items() if trace is None)
+    state.traces = tuple(trace for trace in traces.values() if trace is not None and trace.events)
+    state.missing = tuple(key for key, trace in traces.items() if trace is None)
     st.query_params.clear()
     if keys:
         st.query_params["runs"] = ",".join(keys)
@@ -130,11 +113,11 @@ def _trace(hub: Hub, store: RunStore, key: str) -> RunTrace | None:
         return None
 
 
-def _going(hub: Hub, groups: Groups, group: RunGroup) -> None:
-    """Show how far the comparison is, and the run that goes."""
+def _progress(hub: Hub, groups: Groups, group: RunGroup) -> None:
+    """Show how far the comparison is, and the run that is going on."""
     stop_button(
         partial(groups.stop, group),
-        help_text="End the run that goes; the runs made until then are compared.",
+        help_text="End the current run; the runs made until then are compared.",
     )
 
     @st.fragment(run_every=POLL_S)
@@ -143,10 +126,10 @@ def _going(hub: Hub, groups: Groups, group: RunGroup) -> None:
             st.rerun()
         groups.touch(group)
         done = sum(run.state.is_final for run in group.runs)
-        place = min(len(group.runs), len(group.planned))
-        label = group.planned[max(place - 1, 0)].label
+        number = min(len(group.runs), len(group.planned))
+        label = escaped(group.planned[max(number - 1, 0)].label)
         st.progress(
-            done / len(group.planned), text=f"Run {place} of {len(group.planned)}: {plain(label)}"
+            done / len(group.planned), text=f"Run {number} of {len(group.planned)}: {label}"
         )
         if group.current is not None:
             run_panel(hub, group.current)

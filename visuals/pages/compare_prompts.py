@@ -1,13 +1,12 @@
 """Where the prompts of a comparison come from: files and pasted text, with a preview.
 
-What was left out and why is told before anything runs.
+It says what was left out and why before anything runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from inference.models.tokenization import TextCodec
 from inference.prompts.prompt_files import (
@@ -29,79 +28,101 @@ from visuals.charts.units import counted
 from visuals.live.comparison_plan import MAX_SUBJECTS
 from visuals.live.hub import Hub
 from visuals.pages.examples import example_prompts
-from visuals.pages.markdown import plain
+from visuals.pages.inputs import FIRST_COLUMN, Separator
+from visuals.pages.markdown import escaped
+from visuals.pages.page_states import ComparePageState
+from visuals.pages.session import bound, change, session, value_of
+from visuals.pages.widget_keys import PROMPT_FILES
 
-WHOLE, LINE, OTHER = "nothing: a file is a prompt", "a line of ---", "other …"
-SEPARATORS = (WHOLE, BLANK_LINE, LINE, OTHER)
-FIRST_COLUMN = "prompt, text or messages"
 PREVIEWED = 50
+LONGEST_EXAMPLE = 400  # characters of an example that is added to the box
 HEAD = 80
 
 
 def prompt_sources(hub: Hub) -> None:
     """Draw where the prompts come from, what was left out and why, and which are chosen."""
+    state = session().compare_page
     left, right = st.columns(2)
-    files = left.file_uploader(
+    left.file_uploader(
         f"Prompt files, {MAX_BYTES >> 20} MB each at most",
         type=list(SUFFIXES),
         accept_multiple_files=True,
-        key="prompt-files",
-        help="Text and Markdown: a prompt each, or several with a separator. CSV, TSV, Parquet: a "
-        "column. JSON and JSON Lines: prompt, text, messages (OpenAI) or conversations (ShareGPT).",
+        key=PROMPT_FILES,
+        on_change=_take_files,
+        args=(state,),
+        help="Text and Markdown: one prompt each, or several with a separator. CSV, TSV, Parquet: "
+        "a column. JSON and JSON Lines: prompt, text, messages (OpenAI) or conversations "
+        "(ShareGPT).",
     )
     right.text_area(
         "Or paste prompts",
-        key="pasted",
+        **bound("pasted"),
         height=118,
-        placeholder="Paste prompts here; what is chosen at the left parts them",
+        placeholder="Paste prompts here, separated by blank lines",
     )
+    if state.files and not value_of(PROMPT_FILES):  # the page was left, the uploader is empty
+        _kept_files(left, state)
     with left.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _reading(files)
+        _reading(has_files=bool(state.files))
     uploads = _uploads()
     _left_out(uploads)
-    _choose(uploads)
+    _choose(uploads, state)
     _preview(hub.codec(), uploads)
 
 
-def _reading(files: Sequence[object]) -> None:
-    """Draw how text is parted and which column holds the prompts."""
+def _take_files(state: ComparePageState) -> None:
+    uploads = value_of(PROMPT_FILES) or ()
+    state.files = tuple(Upload(name=file.name, content=file.getvalue()) for file in uploads)
+
+
+def _kept_files(box: DeltaGenerator, state: ComparePageState) -> None:
+    with box.container(horizontal=True, vertical_alignment="center", gap="small"):
+        names = ", ".join(file.name for file in state.files)
+        st.caption(f"Still here: {escaped(names)}")
+        st.button("Remove", key="remove-files", on_click=_drop_files, args=(state,))
+
+
+def _drop_files(state: ComparePageState) -> None:
+    state.files = ()
+
+
+def _reading(*, has_files: bool) -> None:
+    """Draw where text is split and which column holds the prompts."""
     st.selectbox(
-        "Text is parted by",
-        SEPARATORS,
-        key="separator",
+        "Split text at",
+        list(Separator),
+        **bound("separator"),
         width=230,
         help="A text or Markdown file is one prompt unless a separator is chosen; pasted text is "
-        "parted at blank lines unless another separator is.",
+        "split at blank lines unless another separator is chosen.",
     )
-    if st.session_state.get("separator") == OTHER:
-        st.text_input("Separator", key="other-separator", width=140)
-    columns = [name for one in _files() for name in columns_of(one, _settings(has_column=False))]
+    if session().compare.separator is Separator.OTHER:
+        st.text_input("Separator", **bound("other-separator"), width=140)
+    columns = [name for file in _files() for name in columns_of(file, _settings(has_column=False))]
     if columns:
         options = [FIRST_COLUMN, *dict.fromkeys(columns)]
-        st.selectbox("Column", options, key="column", width=240)
-        st.toggle("First line names the columns", value=True, key="header")
+        st.selectbox("Column", options, **bound("column", options), width=240)
+        st.toggle("First line names the columns", **bound("header"))
     st.button(
         "Add three examples",
         key="add-examples",
         on_click=_add_examples,
-        disabled=bool(files),
+        disabled=has_files,
         help="Fill the box with three of the example prompts.",
     )
 
 
 def _add_examples() -> None:
-    examples = [one.prompt for one in example_prompts() if len(one.prompt) < 400]  # noqa: PLR2004
-    st.session_state["pasted"] = "\n\n".join(" ".join(prompt.split()) for prompt in examples[:3])
-    st.session_state["separator"] = WHOLE
+    prompts = [example.prompt for example in example_prompts()]
+    short = [" ".join(prompt.split()) for prompt in prompts if len(prompt) < LONGEST_EXAMPLE]
+    change(pasted="\n\n".join(short[:3]), separator=Separator.NOTHING)
 
 
 def _files() -> list[Upload]:
-    """Return the uploaded files and the pasted text, read once for each."""
-    state = st.session_state
-    files = [
-        Upload(name=one.name, content=one.getvalue()) for one in state.get("prompt-files") or ()
-    ]
-    pasted = str(state.get("pasted") or "")
+    """Return the uploaded files and the pasted text."""
+    ours = session()
+    files = list(ours.compare_page.files)
+    pasted = ours.compare.pasted
     if pasted.strip():
         content = pasted.encode("utf-8", "replace")
         files.append(Upload(name=f"{PASTED}.txt", content=content, separator=BLANK_LINE))
@@ -109,18 +130,17 @@ def _files() -> list[Upload]:
 
 
 def _settings(*, has_column: bool = True) -> UploadSettings:
-    state = st.session_state
+    asked = session().compare
     separators = {
-        WHOLE: "",
-        BLANK_LINE: BLANK_LINE,
-        LINE: "\n---\n",
-        OTHER: str(state.get("other-separator") or ""),
+        Separator.NOTHING: "",
+        Separator.BLANK_LINES: BLANK_LINE,
+        Separator.MARK: "\n---\n",
+        Separator.OTHER: asked.other_separator,
     }
-    column = str(state.get("column", FIRST_COLUMN))
     return UploadSettings(
-        separator=separators[state.get("separator", WHOLE)],
-        column=column if has_column and column != FIRST_COLUMN else "",
-        has_header=bool(state.get("header", True)),
+        separator=separators[asked.separator],
+        column=asked.column if has_column and asked.column != FIRST_COLUMN else "",
+        has_header=asked.has_header,
     )
 
 
@@ -134,56 +154,55 @@ def _read(files: tuple[Upload, ...], settings: UploadSettings) -> Uploads:
 
 
 def _left_out(uploads: Uploads) -> None:
-    """Say how the files were read and what was not taken."""
+    """Say how the files were read and what was left out."""
     for note in uploads.notes:
-        st.info(plain(note), icon=":material/info:")
+        st.info(escaped(note), icon=":material/info:")
     if not uploads.left_out:
         return
     lines = [
-        f"- {plain(where)}: {plain(reason)}" + (f" ({count:,} times)" if count > 1 else "")
+        f"- {escaped(where)}: {escaped(reason)}" + (f" ({count:,} times)" if count > 1 else "")
         for where, reason, count in grouped(uploads.left_out)
     ]
     st.warning(
-        f"{counted(len(uploads.left_out), 'entry').replace('entrys', 'entries')} left out:\n\n"
-        + "\n".join(lines),
+        f"{counted(len(uploads.left_out), 'entry', 'entries')} left out:\n\n" + "\n".join(lines),
         icon=":material/filter_alt_off:",
     )
 
 
-def _choose(uploads: Uploads) -> None:
+def _choose(uploads: Uploads, state: ComparePageState) -> None:
     count = len(uploads.prompts)
     if not count:
         st.caption("No prompt yet: upload a file or paste some text.")
         return
-    signature = hash(uploads.prompts)
-    if st.session_state.get("chosen-of") != signature:
-        st.session_state["chosen-of"] = signature
-        st.session_state["chosen"] = list(range(min(count, MAX_SUBJECTS)))
-    most = f" of at most {MAX_PROMPTS:,}" if count == MAX_PROMPTS else ""
+    prompts_hash = hash(uploads.prompts)
+    if state.prompts_hash != prompts_hash:
+        state.prompts_hash = prompts_hash
+        change(chosen=tuple(range(min(count, MAX_SUBJECTS))))
+    limit = f"; no more than {MAX_PROMPTS:,} are read" if count == MAX_PROMPTS else ""
     st.multiselect(
-        f"Prompts to compare: up to {MAX_SUBJECTS} of the {counted(count, 'prompt')}{most}",
+        f"Prompts to compare (at most {MAX_SUBJECTS}, of {count:,}{limit})",
         range(count),
-        key="chosen",
+        **bound("chosen", range(count)),
         max_selections=MAX_SUBJECTS,
         format_func=lambda number: f"{number + 1} \u00b7 {_head(uploads.prompts[number].text, 40)}",
     )
 
 
 def _preview(codec: TextCodec | None, uploads: Uploads) -> None:
-    """Show the first prompts with the tokens that the model would be fed."""
+    """Show the first prompts with the number of tokens that the model would be fed."""
     if not uploads.prompts:
         return
-    is_raw = not st.session_state.get("template", True)
+    is_raw = not session().run.has_template
     rows = [
         {
             "": number,
-            "tokens": _tokens(codec, one, is_raw=is_raw),
-            "prompt": _head(one.text, HEAD),
-            "from": f"{one.source}, {one.place}",
+            "tokens": _tokens(codec, prompt, is_raw=is_raw),
+            "prompt": _head(prompt.text, HEAD),
+            "from": f"{prompt.source}, {prompt.place}",
         }
-        for number, one in enumerate(uploads.prompts[:PREVIEWED], start=1)
+        for number, prompt in enumerate(uploads.prompts[:PREVIEWED], start=1)
     ]
-    st.dataframe(rows, hide_index=True, key="preview", alt="The prompts found, with token counts")
+    st.dataframe(rows, hide_index=True, key="preview", alt="The prompts read, with token counts")
     if len(uploads.prompts) > PREVIEWED:
         st.caption(f"The first {PREVIEWED} of {len(uploads.prompts):,} prompts.")
     if codec is None:
@@ -202,10 +221,10 @@ def _tokens(codec: TextCodec | None, prompt: UploadedPrompt, *, is_raw: bool) ->
 
 
 def chosen_prompts() -> tuple[UploadedPrompt, ...]:
-    """Return the prompts ticked for the comparison."""
+    """Return the prompts chosen for the comparison."""
     prompts = _uploads().prompts
-    picked: Sequence[int] = st.session_state.get("chosen", ())
-    return tuple(prompts[number] for number in picked if number < len(prompts))
+    chosen = session().compare.chosen
+    return tuple(prompts[number] for number in chosen if number < len(prompts))
 
 
 def _head(text: str, limit: int) -> str:

@@ -14,6 +14,7 @@ from visuals.charts.compare import EXPLANATION
 from visuals.charts.compare_table import table_html
 from visuals.charts.differences import agreement, differing_parts, marked_html
 from visuals.pages.export_menu import export_menu
+from visuals.pages.session import bound
 
 STYLE = """<style>
 .scroll { overflow-x: auto; }
@@ -32,19 +33,19 @@ table.figures td.words { min-width: 8.5rem; }
 .texts h3 { font-size: 1rem; margin: 0 0 0.4rem; padding: 0; }
 .texts p { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; max-height: 20rem;
   overflow-y: auto; }
-.texts p.told { opacity: 0.8; font-size: 0.88rem; margin-bottom: 0.4rem; }
+.texts p.note { opacity: 0.8; font-size: 0.88rem; margin-bottom: 0.4rem; }
 .texts mark { background: rgba(230, 159, 0, 0.35); color: inherit; border-radius: 2px; }
 </style>"""
 
 
 def show_results(traces: Sequence[RunTrace]) -> None:
-    """Draw everything that the runs tell side by side."""
+    """Draw the runs side by side: figures, answers, charts."""
     subjects = subjects_of(traces)
     charts = comparison_charts(subjects)
     with st.container(horizontal=True, vertical_alignment="center", key="results-head"):
         st.subheader("Side by side", anchor=False)
         export_menu(traces, charts, title="Comparison of runs", stem="token-by-token-comparison")
-    st.html(STYLE + table_html([figures_of(one) for one in subjects]))
+    st.html(STYLE + table_html([figures_of(subject) for subject in subjects]))
     _texts(subjects)
     _charts(charts)
 
@@ -54,39 +55,41 @@ def _charts(charts: Sequence[NamedChart]) -> None:
     st.caption(EXPLANATION)
     with st.container(key="comparison-charts"):
         for pair in (charts[start : start + 2] for start in range(0, len(charts), 2)):
-            for column, one in zip(st.columns(2), pair, strict=False):
+            for column, named in zip(st.columns(2), pair, strict=False):
                 with column:
-                    st.markdown(f"**{one.title}**")
-                    chart = one.build().configure_axis(labelFontSize=14, titleFontSize=14)
-                    st.altair_chart(chart, key=f"chart-{one.name}")
-                    if one.caption:
-                        st.caption(one.caption)
+                    st.markdown(f"**{named.title}**")
+                    chart = named.build().configure_axis(labelFontSize=14, titleFontSize=14)
+                    st.altair_chart(chart, key=f"chart-{named.name}")
+                    if named.caption:
+                        st.caption(named.caption)
 
 
 def _texts(subjects: Sequence[Subject]) -> None:
-    """Show each answer; words that the chosen one has not got are marked."""
-    labels = [one.label for one in subjects]
+    """Show each answer; words that are not in the chosen one are marked."""
+    labels = [subject.label for subject in subjects]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Answers", anchor=False)
         if len(subjects) > 1:
-            chosen = st.selectbox("Marked against", labels, key="reference", width=160)
+            chosen = st.selectbox("Marked against", labels, **bound("reference", labels), width=160)
         else:
             chosen = labels[0]
     reference = subjects[labels.index(chosen)]
-    st.html(f'<div class="texts">{"".join(_card(one, reference) for one in subjects)}</div>')
+    st.html(
+        f'<div class="texts">{"".join(_card(subject, reference) for subject in subjects)}</div>'
+    )
 
 
 def _card(subject: Subject, reference: Subject) -> str:
     sample, against = subject.samples[0], reference.samples[0]
     if subject is reference:
-        told, text = "", escape(sample.text)
+        note, text = "", escape(sample.text)
     else:
-        told = agreement(against.token_ids, sample.token_ids)
+        note = agreement(against.token_ids, sample.token_ids)
         text = marked_html(differing_parts(against.text, sample.text))
-    answers = len({one.text for one in subject.samples})
+    answers = len({answer.text for answer in subject.samples})
     if answers > 1:
-        told += f"{'; ' if told else ''}the repeats gave {answers} different answers"
+        note += f"{'; ' if note else ''}the repeats gave {answers} different answers"
     return (
         f"<article><h3>{escape(subject.label)}: {escape(subject.title)}</h3>"
-        f'<p class="told">{escape(told)}</p><p>{text or "(no text)"}</p></article>'
+        f'<p class="note">{escape(note)}</p><p>{text or "(no text)"}</p></article>'
     )

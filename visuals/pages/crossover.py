@@ -1,4 +1,4 @@
-"""The section on where the bottleneck turns: counted and measured, and moved by the reader."""
+"""The section on the crossover: counted and measured, and moved by the reader."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from visuals.charts.crossover import COUNTS, Crossover, crossover
 from visuals.charts.units import amount, milliseconds
 from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
+from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
+from visuals.pages.session import bound, change, value_of
+from visuals.pages.widget_keys import CASE
 
 CHART_HEIGHT = 330
 ATTENTIONS: dict[str, Attention] = {"causal": "causal", "dense": "dense"}
-CASES: dict[str, tuple[int, int, int]] = {  # sequences, tokens fed of each, context
+CASES: dict[str, tuple[int, int, int]] = {  # sequences, tokens fed per sequence, context
     "Decode, 1 sequence": (1, 1, 512),
     "Prompt of 4": (1, 4, 4),
     "Prompt of 4,000": (1, 4000, 4000),
@@ -27,22 +30,27 @@ CASES: dict[str, tuple[int, int, int]] = {  # sequences, tokens fed of each, con
 
 
 def crossover_section(hub: Hub, ready: ModelReady) -> None:
-    """Draw where a step of the model held turns from memory- to compute-bound."""
+    """Draw where a step of the loaded model turns from memory- to compute-bound."""
     status = hub.measure_status()
     ceilings = status.ceilings.ceilings if status.ceilings is not None else None
     known = Crossover(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
     left, right = st.columns([5, 7], gap="medium")
     with left:
         st.markdown(
-            f"Few tokens cost one step of **{ready.model_id.rpartition('/')[2]}** as much time as "
-            "one token, since all weights are read either way. From some number of tokens on, "
-            "computing takes longer than reading. The names prefill and decode do not fix which."
+            "A step over a few tokens takes as long as a step over one: "
+            f"**{escaped(ready.model_id.rpartition('/')[2])}** reads all its weights either way. "
+            "Beyond some number of tokens, computing takes longer than reading. Either phase, "
+            "prefill or decode, can be on either side."
         )
-        measure_controls(hub, SweepTokens(counts=COUNTS), label="Measure the turn", key="sweep")
+        measure_controls(
+            hub, SweepTokens(counts=COUNTS), label="Measure the crossover", key="sweep"
+        )
         _sentences(known)
     with right:
         if ceilings is None and status.sweep is None:
-            st.info("Measure the roofs for the counted line, or the turn for the measured one.")
+            st.info(
+                "Measure the roofs for the counted line, or the crossover for the measured one."
+            )
         else:
             st.altair_chart(
                 crossover(known).properties(height=CHART_HEIGHT),
@@ -55,52 +63,55 @@ def crossover_section(hub: Hub, ready: ModelReady) -> None:
 
 
 def _sentences(known: Crossover) -> None:
-    """Say where the counted and the measured times turn, and why they differ."""
+    """Say where the counted and the measured crossover lie, and why they differ."""
     counted, measured = known.counted_tokens, known.measured_tokens
     if counted is not None:
-        st.markdown(f"**Counted: {counted:,} tokens** \u2013 from here on computing takes longer.")
+        st.markdown(f"**Counted: {counted:,} tokens** \u2013 beyond this, computing takes longer.")
     elif known.ceilings is not None:
-        st.markdown("**Counted:** with these roofs no step is compute-bound.")
+        st.markdown("**Counted:** with these roofs, no step is compute-bound.")
     if measured is not None and known.sweep is not None:
         st.markdown(
-            f"**Measured: {round(measured):,} tokens** \u2013 where the step time of one token "
+            f"**Measured: {round(measured):,} tokens** \u2013 where the time of a one-token step "
             f"({amount(milliseconds(known.sweep.floor_s), 'ms')}) meets the highest rate reached "
             f"({amount(known.sweep.most_tokens_per_s, 'tok/s')})."
         )
     if counted is not None and measured is not None:
         st.caption(
-            "The count lets both go at the roofs. Where a step of few tokens stays below the "
-            "memory roof, or a large one below the compute roof, the measured turn moves."
+            "The count assumes both roofs are reached. Where a step over few tokens stays below "
+            "the memory roof, or a large one below the compute roof, the measured crossover "
+            "shifts."
         )
 
 
 def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
     """Let the reader put a step on either side of the ridge."""
     st.markdown("##### Move the bottleneck yourself")
-    st.pills("Try", list(CASES), key="case", on_change=_take_case, label_visibility="collapsed")
+    st.pills("Try", list(CASES), key=CASE, on_change=_take_case, label_visibility="collapsed")
     left, right = st.columns([5, 7], gap="medium")
     with left:
-        batch = _count("Sequences in the batch", "turn-batch", 1, 1024)
-        fed = _count("Tokens fed of each (T of one sequence)", "turn-fed", 1, 1 << 17)
-        context = _count("Context of each, those fed included (L)", "turn-context", 512, 1 << 20)
+        batch = _count("Sequences in the batch", "turn-batch", 1024)
+        fed = _count("Tokens fed per sequence (T)", "turn-fed", 1 << 17)
+        context = _count("Context per sequence, including those (L)", "turn-context", 1 << 20)
         context = max(context, fed)
         attention = st.segmented_control(
             "Count attention as",
             list(ATTENTIONS),
-            default="causal",
-            key="turn-attention",
+            **bound("turn-attention"),
             required=True,
-            help="causal: only what the mask allows, which is the least. dense: the whole "
-            "rectangle, as the eager kernel multiplies it; others leave out what they can.",
+            help="causal: only what the mask allows, the least possible. dense: the whole "
+            "rectangle, as eager attention multiplies it; other implementations skip what they "
+            "can.",
         )
         cost = step_cost(ready.shape, [(fed, context)] * batch, attention=ATTENTIONS[attention])
-        bound = bound_of(cost, ceilings)
+        side = bound_of(cost, ceilings)
         st.markdown(
-            f"**{bound.value}-bound**, counted: {amount(cost.flops_per_byte, 'FLOP/byte')} against "
+            f"**{side.value}-bound**, counted: {amount(cost.flops_per_byte, 'FLOP/byte')} against "
             f"a ridge of {amount(ceilings.ridge_flops_per_byte, 'FLOP/byte')}; at least "
             f"{amount(milliseconds(lower_bound_seconds(cost, ceilings)), 'ms')}."
         )
-        st.caption("On the Live page the examples with a short and a long prompt show the same.")
+        st.caption(
+            "On the Live page, the examples with a short and a long prompt show the same effect."
+        )
     with right:
         phase = Phase.DECODE if fed == 1 else Phase.PREFILL
         st.altair_chart(
@@ -113,15 +124,13 @@ def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
         )
 
 
-def _count(label: str, key: str, default: int, most: int) -> int:
-    return int(st.number_input(label, 1, most, default, key=key))
+def _count(label: str, key: str, most: int) -> int:
+    return int(st.number_input(label, 1, most, **bound(key)))
 
 
 def _take_case() -> None:
-    case = st.session_state["case"]
+    case = value_of(CASE)
     if case is None:
         return
     batch, fed, context = CASES[case]
-    st.session_state["turn-batch"] = batch
-    st.session_state["turn-fed"] = fed
-    st.session_state["turn-context"] = context
+    change(**{"turn-batch": batch, "turn-fed": fed, "turn-context": context})

@@ -25,27 +25,30 @@ from visuals.charts.device import (
 from visuals.charts.utilization import missing
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.pages.markdown import escaped
+from visuals.pages.session import bound, enter_page
 
 POLL_S = 1.0
 
 
 def device_page(hub: Hub) -> None:
     """Draw the page."""
+    enter_page("device")
     ready = hub.engine_status().ready
     if ready is None:
-        st.info("No model is loaded yet; the devices of this machine are known once it is.")
+        st.info("No model is loaded yet; this machine's devices are listed once one is.")
     else:
         _choices(ready)
     runs = [run for run in hub.runs() if run.replay is None and run.recording is not None]
     if not runs:
-        st.info("Start a run on the Live page; what the device did in it shows here.")
+        st.info("Start a run on the Live page; what the device did during it is shown here.")
         return
     names = {run.run_id: _name(hub, run) for run in runs}
     run_id = st.selectbox(
         "Run",
         list(reversed(names)),
-        key="device-run",
-        format_func=lambda one: names.get(one) or str(one),
+        **bound("device-run", list(reversed(names))),
+        format_func=lambda run_id: names.get(run_id) or str(run_id),
     )
     run = hub.find(run_id)
     if run is not None:
@@ -53,13 +56,13 @@ def device_page(hub: Hub) -> None:
 
 
 def _choices(ready: ModelReady) -> None:
-    """Say what was chosen to run on, what else there is, and how decode steps can be had."""
+    """Say what was chosen to run on, what else there is, and how decode steps can be launched."""
     if ready.device_note:
-        st.markdown(f"**{ready.device_note}**")
+        st.markdown(f"**{escaped(ready.device_note)}**")
     left, right = st.columns(2)
     with left:
         st.dataframe(
-            [{"device": one.name, "what it is": one.label} for one in ready.devices],
+            [{"device": option.name, "what it is": option.label} for option in ready.devices],
             hide_index=True,
             key="devices",
             alt="Devices of this machine",
@@ -67,16 +70,16 @@ def _choices(ready: ModelReady) -> None:
     with right:
         st.dataframe(
             [
-                {"decode steps": one.mode.value, "here": one.reason or "available"}
-                for one in ready.decodes
+                {"decode steps": option.mode.value, "here": option.reason or "available"}
+                for option in ready.decodes
             ],
             hide_index=True,
             key="decodes",
-            alt="Ways to hand decode steps to the device",
+            alt="Ways to launch decode steps on the device",
         )
     st.caption(
-        "Both are chosen in the settings of the Live page. To see a way to decode before and "
-        "after, compare one prompt under several settings on the Compare page."
+        "The device and how decode steps are launched are chosen in the settings of the Live page. "
+        "To compare ways of launching, run one prompt under several settings on the Compare page."
     )
 
 
@@ -93,7 +96,7 @@ def _name(hub: Hub, run: LiveRun) -> str:
 
 
 def _followed(hub: Hub, run: LiveRun) -> None:
-    """Draw the run, again every second while it goes on."""
+    """Draw the run, again every second while it is going on."""
     is_final = run.state.is_final
 
     @st.fragment(run_every=None if is_final else POLL_S)
@@ -110,32 +113,33 @@ def _followed(hub: Hub, run: LiveRun) -> None:
 
 def _run(trace: RunTrace) -> None:
     for note in notes_of(trace):
-        st.warning(note, icon=":material/flag:")
+        st.warning(escaped(note), icon=":material/flag:")
     left, right = st.columns(2)
     with left:
-        st.markdown("##### The host beside the device")
-        st.markdown(launch_sentence(trace))
+        st.markdown("##### Host and device")
+        st.markdown(escaped(launch_sentence(trace)))
         if launch_rows(trace):
             st.altair_chart(launches(trace), width="stretch", theme="streamlit", key="launches")
         if sentence := cache_sentence(trace):
-            st.caption(sentence)
+            st.caption(escaped(sentence))
     with right:
-        st.markdown("##### Busy is not fast")
+        st.markdown("##### Busy does not mean fast")
         if rows := achieved_rows(trace):
-            st.dataframe(rows, hide_index=True, key="achieved", alt="Busy beside achieved")
+            st.dataframe(rows, hide_index=True, key="achieved", alt="Busy time and achieved rates")
         st.caption(BUSY_EXPLANATION)
-    st.markdown("##### Energy of a token")
+    st.markdown("##### Energy per token")
     st.dataframe(energy_rows(trace), hide_index=True, key="energy", alt="Energy by phase")
     st.caption(
         "The whole GPU's energy counter over the phase's steps, so idle power and other programs "
-        "are in it. It moves in steps; a phase shorter than some of them has no figure."
+        "are included. The counter has a coarse resolution; a phase too short for it has no "
+        "figure."
     )
     _counters(trace)
 
 
 def _counters(trace: RunTrace) -> None:
     """Draw the counters that were read, and say why others were not."""
-    shown = [one for one in COUNTERS if counter_rows(one, trace.telemetry)]
+    shown = [kind for kind in COUNTERS if counter_rows(kind, trace.telemetry)]
     if shown:
         st.markdown("##### Counters")
         for counters, column in zip(shown, st.columns(len(shown)), strict=True):
@@ -146,4 +150,4 @@ def _counters(trace: RunTrace) -> None:
                 key=f"counters-{counters.key}",
             )
     for sentence in missing(trace):
-        st.caption(sentence)
+        st.caption(escaped(sentence))

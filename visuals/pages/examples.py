@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+DEFAULT_EXAMPLE = 1
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 
@@ -30,3 +31,8 @@ def example_prompts() -> tuple[Example, ...]:
         )
         for entry in entries
     )
+
+
+def first_prompt() -> str:
+    """Return the example that stands in the prompt box at first."""
+    return example_prompts()[DEFAULT_EXAMPLE].prompt

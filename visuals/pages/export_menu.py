@@ -22,7 +22,7 @@ _Content = str | bytes
 def export_menu(
     traces: Sequence[RunTrace], charts: Sequence[NamedChart], *, title: str, stem: str
 ) -> None:
-    """Draw the menu of everything that these runs can be taken away as.
+    """Draw the menu of everything that these runs can be exported as.
 
     Args:
         traces: At least one.
@@ -47,21 +47,21 @@ def export_menu(
             _download(
                 "Figures (CSV)",
                 (f"{stem}-figures.csv", "text/csv"),
-                lambda: figures_csv([figures_of(one) for one in subjects_of(traces)]),
+                lambda: figures_csv([figures_of(subject) for subject in subjects_of(traces)]),
                 help_text="The table of this page, in seconds and bytes.",
             )
         _download(
             "Steps (CSV)",
             (f"{stem}-steps.csv", "text/csv"),
             lambda: steps_csv(traces),
-            help_text="A row for each step. Of one request, step_time_s + wait_s add up to its "
+            help_text="One row per step. For one request, step_time_s + wait_s add up to its total "
             "time.",
         )
         _download(
             "Steps (Parquet)",
             (f"{stem}-steps.parquet", "application/vnd.apache.parquet"),
             lambda: steps_parquet(traces),
-            help_text="The same rows with their types.",
+            help_text="The same rows, typed.",
         )
         if len(traces) == 1:
             _download(
@@ -75,14 +75,14 @@ def export_menu(
 
 def _chart_downloads(charts: Sequence[NamedChart], stem: str) -> None:
     """Draw the downloads of the chart chosen."""
-    titles = {one.title: one for one in charts}
-    one = titles[st.selectbox("Chart", list(titles), key="export-chart")]
+    titles = {chart.title: chart for chart in charts}
+    chosen = titles[st.selectbox("Chart", list(titles), key="export-chart")]
     with st.container(horizontal=True, gap="xsmall"):
-        name = f"{stem}-{one.name}"
-        _download("PNG", (f"{name}.png", "image/png"), lambda: png(one.build()))
-        _download("SVG", (f"{name}.svg", "image/svg+xml"), lambda: svg(one.build()))
+        name = f"{stem}-{chosen.name}"
+        _download("PNG", (f"{name}.png", "image/png"), lambda: png(chosen.build()))
+        _download("SVG", (f"{name}.svg", "image/svg+xml"), lambda: svg(chosen.build()))
         _download(
-            "Vega-Lite", (f"{name}.vl.json", "application/json"), lambda: spec_json(one.build())
+            "Vega-Lite", (f"{name}.vl.json", "application/json"), lambda: spec_json(chosen.build())
         )
 
 

@@ -5,7 +5,6 @@ A thin script: it never loops or sleeps. The run belongs to the hub; this page h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache, partial
 
 import streamlit as st
@@ -20,37 +19,17 @@ from visuals.live.live_run import LiveRun
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
 from visuals.pages.examples import ASSETS
+from visuals.pages.markdown import escaped
+from visuals.pages.page_states import LivePageState
 from visuals.pages.panels import run_panel
+from visuals.pages.run_settings import Pace, pace_of
+from visuals.pages.session import bound, change, enter_page, session, value_of
 from visuals.pages.transport_buttons import hold_button, step_button, stop_button
+from visuals.pages.widget_keys import RUN_FILE
 from visuals.panel.loading import loading_line
 
 TOOLS_WIDTH = 640
 RECORDED_RUN = ASSETS / "recordings" / "why-is-decode-slow.json.gz"
-PACES: dict[str, float | None] = {
-    "Pace: as fast as it goes": None,
-    "Pace: 10 steps/s": 10.0,
-    "Pace: 5 steps/s": 5.0,
-    "Pace: 2 steps/s": 2.0,
-    "Pace: 1 step/s": 1.0,
-    "Pace: 1 step in 2 s": 0.5,
-}
-
-
-@dataclass(slots=True)
-class LivePageState:
-    """What this browser tab is looking at.
-
-    Attributes:
-        run_id: The run shown; None for the recorded one.
-        matched_run_id: The run that the prompt box and the pace were last made to match.
-        sentence: What went wrong with the last press; empty when nothing did.
-        note: What should be known of the run shown, such as where it came from.
-    """
-
-    run_id: str | None = None
-    matched_run_id: str | None = None
-    sentence: str = ""
-    note: str = ""
 
 
 def live_page(hub: Hub) -> None:
@@ -66,9 +45,9 @@ def live_page(hub: Hub) -> None:
                 batch_tools(hub)
                 _run_file_actions(hub, state, run)
     if state.sentence:
-        st.error(state.sentence, icon=":material/error:")
+        st.error(escaped(state.sentence), icon=":material/error:")
     if state.note:
-        st.info(state.note, icon=":material/info:")
+        st.info(escaped(state.note), icon=":material/info:")
     if run is None:
         _waiting_engine(hub)
         _recorded(hub)
@@ -78,9 +57,7 @@ def live_page(hub: Hub) -> None:
 
 def _state() -> LivePageState:
     asked = st.query_params.get("run")
-    if "live" not in st.session_state:
-        st.session_state["live"] = LivePageState(run_id=asked)
-    state: LivePageState = st.session_state["live"]
+    state = enter_page("live").live_page
     if asked is None and state.run_id is not None:
         st.query_params["run"] = state.run_id  # another page took it out of the address
     elif asked is not None and asked != state.run_id:
@@ -89,16 +66,17 @@ def _state() -> LivePageState:
 
 
 def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
-    """Return the run this tab looks at; say so when it is not kept any more."""
+    """Return the run this tab looks at; say so when it is not kept."""
     if state.run_id is None:
         return None
     run = hub.find(state.run_id) or hub.reopen(state.run_id)
     if run is None:
         st.info(
-            f"Run {state.run_id} is not kept here any more. Start another, or open its run file.",
+            f"Run {escaped(state.run_id)} is not kept here any more. Start another, or open its "
+            "run file.",
             icon=":material/info:",
         )
-        _capture(state, None)
+        _follow(state, None)
     elif run.run_id != state.matched_run_id:
         _match_widgets(hub, run)
     state.matched_run_id = state.run_id
@@ -109,15 +87,14 @@ def _match_widgets(hub: Hub, run: LiveRun) -> None:
     """Let the prompt box and the pace say what this run was made with; it was not made here."""
     trace = hub.snapshot(run)
     if run.order is not None:
-        st.session_state["prompt"] = run.order.prompts[0]
+        change(prompt=run.order.prompts[0])
     elif trace is not None:
-        st.session_state["prompt"] = trace.requests[0].prompt_text
-    for name, steps_per_s in PACES.items():
-        if steps_per_s == run.steps_per_s:
-            st.session_state["pace"] = name
+        change(prompt=trace.requests[0].prompt_text)
+    if (pace := pace_of(run.steps_per_s)) is not None:
+        change(pace=pace)
 
 
-def _capture(state: LivePageState, run: LiveRun | None) -> None:
+def _follow(state: LivePageState, run: LiveRun | None) -> None:
     """Follow this run and put its id into the address, so that a reload brings it back."""
     state.run_id = run.run_id if run is not None else None
     state.sentence = state.note = ""
@@ -145,7 +122,7 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             hub,
             run,
             go="Resume",
-            help_text="Hold the run before its next step; waiting is in no step time.",
+            help_text="Hold the run before its next step; waiting is not part of any step time.",
         )
         step_button(
             hub,
@@ -161,18 +138,15 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
         )
         st.selectbox(
             "Pace",
-            list(PACES),
-            key="pace",
+            list(Pace),
+            **bound("pace"),
             width=230,
             label_visibility="collapsed",
             on_change=_change_pace,
             args=(hub, run),
-            help="At most this many steps a second, for a lecture. The wait is in no step time.",
+            help="At most this many steps a second, for a lecture. The wait is "
+            "not part of any step time.",
         )
-
-
-def _pace() -> float | None:
-    return PACES[st.session_state.get("pace", next(iter(PACES)))]
 
 
 def _start(hub: Hub, state: LivePageState) -> None:
@@ -182,11 +156,11 @@ def _start(hub: Hub, state: LivePageState) -> None:
 def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | None:
     """Queue what the widgets ask for; None when it cannot be run, and the page says why."""
     try:
-        run = hub.submit(batched(current_order(is_paused=is_paused, steps_per_s=_pace())))
+        run = hub.submit(batched(current_order(is_paused=is_paused)))
     except TokenByTokenError as error:
         state.sentence = str(error)
         return None
-    _capture(state, run)
+    _follow(state, run)
     state.matched_run_id = run.run_id
     return run
 
@@ -198,14 +172,14 @@ def _stop(hub: Hub, run: LiveRun | None) -> None:
 
 def _change_pace(hub: Hub, run: LiveRun | None) -> None:
     if run is not None:
-        hub.control(run, Action.PACE, _pace())
+        hub.control(run, Action.PACE, session().run.pace.steps_per_s)
 
 
 def _waiting_engine(hub: Hub) -> None:
     """Say how far the engine is while no run was started."""
     status = hub.engine_status()
     if status.error:
-        st.warning(f"The default model could not be loaded: {status.error}")
+        st.warning(f"The default model could not be loaded: {escaped(status.error)}")
     elif status.stage is not None:
         loading_line(status)
 
@@ -218,8 +192,8 @@ def _recorded(hub: Hub) -> None:
         return
     info = trace.info
     st.markdown(
-        f":material/history: **A recorded run**, made on {info.device.name} in "
-        f"{info.device.dtype} on {date_text(info.started_at)} with {info.model_id}. "
+        f":material/history: **A recorded run**, made on {escaped(info.device.name)} in "
+        f"{info.device.dtype} on {date_text(info.started_at)} with {escaped(info.model_id)}. "
         "Press **Start** to make your own here."
     )
     run = hub.adopt(trace)
@@ -249,7 +223,7 @@ def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> No
         st.file_uploader(
             "Open a run file",
             type=["json", "gz"],
-            key="run-file",
+            key=RUN_FILE,
             on_change=_open_file,
             args=(hub, state),
             help="A file saved here or written by the command line.",
@@ -257,7 +231,7 @@ def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> No
 
 
 def _open_file(hub: Hub, state: LivePageState) -> None:
-    upload = st.session_state["run-file"]
+    upload = value_of(RUN_FILE)
     if upload is None:
         return
     try:
@@ -265,7 +239,7 @@ def _open_file(hub: Hub, state: LivePageState) -> None:
     except TokenByTokenError as error:
         state.sentence = f"{upload.name}: {error}"
         return
-    _capture(state, hub.adopt(traces[0]))
+    _follow(state, hub.adopt(traces[0]))
     info = traces[0].info
     state.note = (
         f"Opened from {upload.name}: made on {info.device.name} in {info.device.dtype} on "

@@ -1,10 +1,20 @@
-"""Text of users inside Markdown, where none of it may be markup."""
+"""Text that is not ours inside Markdown, where none of it may be markup."""
 
 from __future__ import annotations
 
-MARKS = frozenset("\\`*_[]$<>:#~|")
+import re
+
+MARKS = re.compile(r"[\\`*_\[\]$<>:#~|!]")
+LIST_MARKS = re.compile(r"^(?=[-+])|^(\d+)(?=[.)])")
+# What becomes a link without any mark; an invisible space keeps it text.
+LINKED = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
+INVISIBLE_SPACE = "\u200b"
 
 
-def plain(text: str) -> str:
-    """Return text in which no character is Markdown."""
-    return "".join(f"\\{mark}" if mark in MARKS else mark for mark in text)
+def escaped(text: str) -> str:
+    """Return text that Streamlit shows as it stands: no character of it is Markdown.
+
+    Lines are joined, since a line may begin a list, a heading or a table.
+    """
+    line = LINKED.sub(INVISIBLE_SPACE, " ".join(text.split()))
+    return LIST_MARKS.sub(r"\1\\", MARKS.sub(r"\\\g<0>", line))

@@ -9,6 +9,7 @@ import streamlit as st
 from inference.process.messages import Measure, ModelReady
 from inference.records.errors import InputError
 from visuals.live.hub import Hub
+from visuals.pages.markdown import escaped
 
 POLL_S = 0.5
 
@@ -17,7 +18,7 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
     """Draw the start and the stop of a measurement, how far it is, and how the last one ended."""
     status = hub.measure_status()
     is_ours = status.kind is type(command)
-    is_told = status.kind is None and status.ended in (None, type(command))
+    is_ours_to_say = status.kind is None and status.ended in (None, type(command))
     with st.container(horizontal=True, gap="small", key=f"{key}-controls"):
         st.button(
             label,
@@ -27,7 +28,7 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
             disabled=status.kind is not None,
             on_click=_start,
             args=(hub, command),
-            help="The engine does it while no run is on; runs that are started meanwhile wait.",
+            help="The engine measures while no run is going on; runs started meanwhile wait.",
         )
         st.button(
             "Stop",
@@ -39,18 +40,18 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
     if is_ours:
         _progress(hub)
     elif status.kind is not None:
-        st.caption("Another measurement is going on.")
-    if status.sentence and is_told:
-        st.warning(status.sentence)
+        st.caption("Another measurement is in progress.")
+    if status.sentence and is_ours_to_say:
+        st.warning(escaped(status.sentence))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """What the engine was at when a page began to draw.
+class EngineActivity:
+    """What the engine was doing when a page began to draw.
 
     Attributes:
-        kind: The measurement that waited or went; None for none.
-        ready: The model held.
+        kind: The measurement that was waiting or running; None for none.
+        ready: The model loaded.
         is_loading: True while one was loading.
     """
 
@@ -59,23 +60,23 @@ class Moment:
     is_loading: bool
 
 
-def moment(hub: Hub) -> Moment:
-    """Return what the engine is at; take it before drawing anything that depends on it."""
+def engine_activity(hub: Hub) -> EngineActivity:
+    """Return what the engine is doing; take it before drawing anything that depends on it."""
     status = hub.engine_status()
     kind = hub.measure_status().kind
-    return Moment(kind=kind, ready=status.ready, is_loading=status.stage is not None)
+    return EngineActivity(kind=kind, ready=status.ready, is_loading=status.stage is not None)
 
 
-def watch_engine(hub: Hub, drawn: Moment) -> None:
-    """Run the page again once the engine is at something else than when the page was drawn.
+def watch_engine(hub: Hub, drawn: EngineActivity) -> None:
+    """Run the page again once the engine is doing something else than when the page was drawn.
 
-    It may be so already, and then parts of the page show the one and parts the other.
+    That may already be so, and then some parts of the page show the earlier state.
     """
-    is_changing = drawn.kind is not None or drawn.is_loading or moment(hub) != drawn
+    is_changing = drawn.kind is not None or drawn.is_loading or engine_activity(hub) != drawn
 
     @st.fragment(run_every=POLL_S if is_changing else None)
     def watched() -> None:
-        if moment(hub) != drawn:
+        if engine_activity(hub) != drawn:
             st.rerun()
 
     watched()
@@ -85,7 +86,7 @@ def _start(hub: Hub, command: Measure) -> None:
     try:
         hub.measure(command)
     except InputError as error:
-        st.toast(str(error), icon=":material/hourglass:")
+        st.toast(escaped(str(error)), icon=":material/hourglass:")
 
 
 def _progress(hub: Hub) -> None:
@@ -95,7 +96,7 @@ def _progress(hub: Hub) -> None:
     def progress_line() -> None:
         status = hub.measure_status()
         if status.is_waiting:
-            st.progress(0.0, text="Waiting for the run that is on to end \u2026")
+            st.progress(0.0, text="Waiting for the current run to end \u2026")
         elif status.stage is not None:
             st.progress(status.stage.ratio or 0.0, text=f"Measuring: {status.stage.stage} \u2026")
 

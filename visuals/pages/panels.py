@@ -7,6 +7,8 @@ import streamlit as st
 from visuals.live.frames import frame
 from visuals.live.hub import WATCHED_SPLIT, Hub
 from visuals.live.live_run import LiveRun
+from visuals.pages.session import panel_state, session
+from visuals.pages.widget_keys import PANELS
 from visuals.panel.component import live_panel
 
 POLL_S = 0.5
@@ -14,18 +16,23 @@ PARTS = ("linear", "attention")  # what the roofline shows of steps that are tim
 
 
 def run_panel(hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "") -> None:
-    """Show the panel; where no WebSocket can be had, feed it twice a second instead."""
-    if st.session_state.get("polling", False):
+    """Show the panel; where no WebSocket can be opened, feed it twice a second instead."""
+    if session().is_polling:
         _polled_panel(hub, run, key=key, label=label)
         return
     result = live_panel(run.run_id, run.token, key=key, label=label)
-    _mind_parts(hub, run, result.part)
+    _time_parts(hub, run, result.part)
     if result.transport == "poll":
-        st.session_state["polling"] = True
+        session().is_polling = True
         st.rerun()
 
 
-def _mind_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
+def shows_parts() -> bool:
+    """Tell whether the roofline of the Live page's own run shows parts of steps."""
+    return panel_state(PANELS[0]).get("part") in PARTS
+
+
+def _time_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
     """Have the parts of some steps timed while the roofline shows them, and only then."""
     wants_parts = shown in PARTS
     if wants_parts or run.split_every == WATCHED_SPLIT:  # what Settings ask for stays as it is
@@ -38,8 +45,8 @@ def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str) -> None:
     @st.fragment(run_every=None if is_final else POLL_S)
     def polled() -> None:
         hub.touch(run)
-        seen = st.session_state.get(key, {}).get("cursor", 0)
-        update = frame(hub.snapshot(run), hub.status(run), seen)
+        cursor = panel_state(key).get("cursor", 0)
+        update = frame(hub.snapshot(run), hub.status(run), cursor)
         live_panel(run.run_id, run.token, key=key, frame=update, label=label)
         if run.state.is_final and not is_final:
             st.rerun()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import streamlit as st
 
 from inference.records.errors import TokenByTokenError
-from inference.records.run import RunTrace
 from inference.runs.run_file import read
 from inference.runs.store import RunStore
 from visuals.charts.chart_files import run_charts
@@ -18,8 +16,12 @@ from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.pages.examples import ASSETS
 from visuals.pages.export_menu import export_menu
+from visuals.pages.markdown import escaped
+from visuals.pages.page_states import ReplayState
 from visuals.pages.panels import run_panel
+from visuals.pages.session import bound, session, value_of
 from visuals.pages.transport_buttons import hold_button, step_button
+from visuals.pages.widget_keys import NAME
 
 WHOLE = "whole"
 SHIPPED = "shipped-"  # before the names of the recorded runs that come with the program
@@ -31,23 +33,6 @@ SPEEDS: dict[str, float] = {
     "Speed: 4 \u00d7": 4.0,
     "Speed: 16 \u00d7": 16.0,
 }
-
-
-@dataclass(slots=True)
-class ReplayState:
-    """What this browser tab plays.
-
-    Attributes:
-        key: The run kept on disk.
-        trace: Its content.
-        run_id: What the hub plays it as.
-        sentence: Why the last press did nothing; empty when it did.
-    """
-
-    key: str
-    trace: RunTrace
-    run_id: str
-    sentence: str = ""
 
 
 def shipped_runs() -> dict[str, Path]:
@@ -62,7 +47,7 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
     try:
         state = _state(hub, store, key)
     except TokenByTokenError as error:
-        st.error(str(error), icon=":material/error:")
+        st.error(escaped(str(error)), icon=":material/error:")
         return
     run = hub.find(state.run_id) or _play(hub, state, is_paused=True)
     with st.container(
@@ -78,28 +63,28 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
             stem=f"token-by-token-{key}",
         )
     if state.sentence:
-        st.error(state.sentence, icon=":material/error:")
+        st.error(escaped(state.sentence), icon=":material/error:")
     info = state.trace.info
     st.caption(
-        f"Recorded on {info.device.name} in {info.device.dtype}, {date_text(info.started_at)}. "
-        "The address of this page opens the same view for others on this server."
+        f"Recorded on {escaped(info.device.name)} in {info.device.dtype}, "
+        f"{date_text(info.started_at)}. The address of this page opens the same view for others "
+        "on this server."
     )
     run_panel(hub, run, label="recorded run")
 
 
 def _state(hub: Hub, store: RunStore, key: str) -> ReplayState:
-    """Return what is played, from its beginning where another run was shown before.
+    """Return what is played, from the beginning where another run was shown before.
 
     Raises:
         RunFileError: The run is not kept, or its file was damaged.
     """
-    state = st.session_state.get("replay")
-    if isinstance(state, ReplayState) and state.key == key:
-        return state
+    ours = session()
+    if ours.replay is not None and ours.replay.key == key:
+        return ours.replay
     shipped = shipped_runs().get(key)
     trace = store.open(key) if shipped is None else read(shipped)[0]
-    state = ReplayState(key=key, trace=trace, run_id="")
-    st.session_state["replay"] = state
+    state = ours.replay = ReplayState(key=key, trace=trace, run_id="")
     if st.query_params.get("view") == WHOLE:
         state.run_id = hub.adopt(trace).run_id
     else:
@@ -121,7 +106,7 @@ def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
         hub,
         run,
         go="Play",
-        help_text="Play at the pace the run had, or hold it. Nothing is computed again.",
+        help_text="Play the run at its own pace, or hold it. Nothing is computed again.",
         again=play,
     )
     step_button(hub, run, play, help_text="One press shows the next forward pass.")
@@ -143,7 +128,7 @@ def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
     st.selectbox(
         "Speed",
         list(SPEEDS),
-        key="speed",
+        **bound("speed", list(SPEEDS)),
         width=170,
         label_visibility="collapsed",
         on_change=_change_speed,
@@ -154,11 +139,11 @@ def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
 def _name(store: RunStore, state: ReplayState) -> None:
     entry = store.entry(state.key)
     if entry is None:
-        return  # one that comes with the program has its name
+        return  # a run that comes with the program has a fixed name
     st.text_input(
         "Name",
         value=entry.name,
-        key=f"name-{state.key}",
+        key=f"{NAME}{state.key}",
         placeholder="Give the run a name",
         label_visibility="collapsed",
         width=260,
@@ -168,7 +153,7 @@ def _name(store: RunStore, state: ReplayState) -> None:
 
 
 def _speed() -> float:
-    return SPEEDS[st.session_state.get("speed", next(iter(SPEEDS)))]
+    return SPEEDS.get(session().runs.speed, 1.0)
 
 
 def _restart(hub: Hub, state: ReplayState) -> None:
@@ -187,11 +172,11 @@ def _change_speed(hub: Hub, run: LiveRun) -> None:
 def _rename(store: RunStore, state: ReplayState) -> None:
     state.sentence = ""
     try:
-        store.rename(state.key, st.session_state[f"name-{state.key}"])
+        store.rename(state.key, value_of(f"{NAME}{state.key}"))
     except TokenByTokenError as error:
         state.sentence = str(error)
 
 
 def _leave() -> None:
     st.query_params.clear()
-    st.session_state.pop("replay", None)
+    session().replay = None

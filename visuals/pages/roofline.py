@@ -11,14 +11,17 @@ from inference.counting.shape_jobs import ShapeJobs
 from inference.process.messages import ModelReady
 from visuals.live.hub import Hub
 from visuals.pages.crossover import crossover_section
-from visuals.pages.measure_controls import moment, watch_engine
+from visuals.pages.markdown import escaped
+from visuals.pages.measure_controls import engine_activity, watch_engine
 from visuals.pages.roofs import roofs_section
+from visuals.pages.session import enter_page
 from visuals.pages.what_if import whatif_section
 
 
 def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
     """Draw the page."""
-    drawn = moment(hub)
+    enter_page("roofline")
+    drawn = engine_activity(hub)
     here, turn, elsewhere = st.tabs(
         [
             "This machine's roofs",
@@ -34,19 +37,21 @@ def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
         if ready is not None:
             crossover_section(hub, ready)
         else:
-            st.info("This counts the model that is loaded; it is still loading.")
+            st.info("The model is still loading; its crossover is counted once it is loaded.")
     with elsewhere:
         whatif_section(hub, jobs)
     watch_engine(hub, drawn)
 
 
 def _model_line(hub: Hub, ready: ModelReady | None) -> bool:
-    """Say what is held, or how far its loading is; tell whether anything can be measured."""
+    """Say how far the model's loading is; tell whether anything can be measured."""
     if ready is not None:
         return True
     status = hub.engine_status()
     if status.error:
-        st.warning(f"The default model could not be loaded: {status.error}")
+        st.warning(f"The default model could not be loaded: {escaped(status.error)}")
     elif status.stage is not None:
-        st.info(f"Loading the model: {status.stage.stage} \u2026 The roofs can be measured after.")
+        st.info(
+            f"Loading the model: {status.stage.stage} \u2026 The roofs can be measured afterwards."
+        )
     return bool(status.error)

@@ -12,6 +12,7 @@ from visuals.charts.roofs import sweep_chart
 from visuals.charts.units import amount, date_text, percent, scaled, significant
 from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
+from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
 
 CHART_HEIGHT = 420
@@ -43,12 +44,12 @@ def roofs_section(hub: Hub, ready: ModelReady | None) -> None:
 def _introduction(measured: MeasuredCeilings | None) -> None:
     st.markdown(
         "**Two roofs bound every step**: how fast this device reads memory, and how fast it "
-        "multiplies matrices. Both are measured here, in the engine, and kept for the next time."
+        "multiplies matrices. Both are measured on this machine, by the engine, and kept."
     )
     if measured is None:
         st.info(
-            "Roofs not measured yet on this machine. It takes 10 to 30 seconds; let nothing else "
-            "run meanwhile.",
+            "The roofs are not measured yet on this machine. It takes 10 to 30 seconds; let "
+            "nothing else run meanwhile.",
             icon=":material/roofing:",
         )
 
@@ -63,27 +64,26 @@ def _figures(measured: MeasuredCeilings) -> None:
             measured.best_product,
         )
         st.metric(
-            "Ridge, where they meet, measured",
+            "Ridge point, where they meet, measured",
             amount(ceilings.ridge_flops_per_byte, "FLOP/byte"),
-            help="Peak / bandwidth. A step that does fewer operations for each byte it moves is "
-            "memory-bound, one that does more is compute-bound.",
+            help="Peak / bandwidth. A step that does fewer operations per byte moved is "
+            "memory-bound; a step that does more is compute-bound.",
         )
     spread_ratio = max(measured.best_read.spread_ratio, measured.best_product.spread_ratio)
     if spread_ratio > LARGEST_SPREAD:
         st.warning(
-            f"The timings behind these roofs differ by {amount(percent(spread_ratio), '%')} of "
-            "their "
-            "median, so something else used this machine, and the roofs may be too low. Measure "
-            "again once it is quiet."
+            f"The measurements behind these roofs vary by {amount(percent(spread_ratio), '%')} of "
+            "the median, so something else was using this machine and the roofs may be too low. "
+            "Measure again once it is idle."
         )
     st.caption(
-        f"{measured.machine}; torch {measured.torch_version}; {date_text(measured.measured_at)}. "
-        f"Last cache: {_cache_text(measured.last_cache_bytes)}."
+        f"{escaped(measured.machine)}; torch {measured.torch_version}; "
+        f"{date_text(measured.measured_at)}. Last cache: {_cache_text(measured.last_cache_bytes)}."
     )
 
 
 def _picture(ready: ModelReady | None, measured: MeasuredCeilings) -> None:
-    """Show the roofs, and where steps of the model held would stand at best."""
+    """Show the roofs, and where steps of the loaded model would lie at best."""
     ceilings = measured.ceilings
     steps: dict[str, StepCost] = {}
     if ready is not None and ready.shape.matrices:
@@ -97,8 +97,9 @@ def _picture(ready: ModelReady | None, measured: MeasuredCeilings) -> None:
     )
     if steps and ready is not None:
         st.caption(
-            f"Rings: a prompt of {PROMPT_TOKENS} tokens and a decode step of {ready.model_id}, "
-            "counted, where the roofs would let them be. What they reach is on the Live page."
+            f"Rings: a prompt of {PROMPT_TOKENS} tokens and a decode step of "
+            f"{escaped(ready.model_id)}, counted, as fast as the roofs allow. What they reach is "
+            "on the Live page."
         )
 
 
@@ -107,8 +108,8 @@ def _figure(label: str, value: str, point: SweepPoint) -> None:
     st.metric(
         label,
         value,
-        help=f"Best of {point.repeats} timings: {point.label}. From best to worst: {spread} of the "
-        "median.",
+        help=f"Best of {point.repeats} timings: {escaped(point.label)}. From best to worst: "
+        f"{spread} of the median.",
     )
 
 
@@ -129,4 +130,4 @@ def _sweeps(measured: MeasuredCeilings) -> None:
 
 
 def _cache_text(count: int | None) -> str:
-    return "not known" if count is None else f"{significant(count / 2**20)} MiB"
+    return "unknown" if count is None else f"{significant(count / 2**20)} MiB"

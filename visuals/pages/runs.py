@@ -1,9 +1,8 @@
-"""The Runs page: every run kept on disk, to be found, named, played again, compared and deleted."""
+"""The Runs page: every run kept on disk, to search, name, replay, compare and delete."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -14,38 +13,20 @@ from inference.runs.store import RunStore
 from inference.runs.store_entries import RunEntry, matching
 from visuals.charts.units import counted, date_text
 from visuals.live.hub import Hub
-from visuals.pages.markdown import plain
+from visuals.pages.markdown import escaped
+from visuals.pages.page_states import SHOWN, RunsPageState
 from visuals.pages.replays import SHIPPED, replay_view, shipped_runs
+from visuals.pages.session import bound, enter_page, is_ticked, value_of
+from visuals.pages.widget_keys import IMPORT, TICK
 
-SHOWN = 20
 MAX_COMPARED = 32
 Compare = Callable[[Sequence[str]], None]
 STATES = {
     RunState.DONE: "finished",
     RunState.STOPPED: "stopped",
     RunState.FAILED: "failed",
-    RunState.ABANDONED: "stopped: nobody watched",
+    RunState.ABANDONED: "stopped: nobody was watching",
 }
-
-
-@dataclass(slots=True)
-class RunsPageState:
-    """What this browser tab does with the runs.
-
-    Attributes:
-        shown: Entries listed at most.
-        deleted: Keys that one press brings back.
-        sentence: What went wrong with the last press; empty when nothing did.
-        wants_compared: Keys to be taken to the Compare page.
-        uploads: How many files were taken, so that the uploader is empty after each.
-    """
-
-    shown: int = SHOWN
-    deleted: tuple[str, ...] = ()
-    sentence: str = ""
-    wants_compared: tuple[str, ...] = ()
-    uploads: int = 0
-    told: list[str] = field(default_factory=list)
 
 
 def runs_page(hub: Hub, store: RunStore, compare: Compare, problem: str = "") -> None:
@@ -57,22 +38,16 @@ def runs_page(hub: Hub, store: RunStore, compare: Compare, problem: str = "") ->
         compare: Takes the browser to the Compare page with these runs.
         problem: Why runs cannot be kept at the moment; empty when they can.
     """
-    state = _state()
+    state = enter_page("runs").runs_page
     if state.wants_compared:
         wanted, state.wants_compared = state.wants_compared, ()
         compare(wanted)
     if problem:
-        st.warning(problem, icon=":material/warning:")
+        st.warning(escaped(problem), icon=":material/warning:")
     if "run" in st.query_params:
         replay_view(hub, store, st.query_params["run"])
         return
     _list(store, state)
-
-
-def _state() -> RunsPageState:
-    if "runs" not in st.session_state:
-        st.session_state["runs"] = RunsPageState()
-    return st.session_state["runs"]
 
 
 def _list(store: RunStore, state: RunsPageState) -> None:
@@ -80,28 +55,28 @@ def _list(store: RunStore, state: RunsPageState) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="runs-head"):
         words = st.text_input(
             "Search",
-            key="search",
+            **bound("search"),
             placeholder="Search names, prompts, answers, models, dates …",
             label_visibility="collapsed",
             icon=":material/search:",
         )
         _import(store, state)
-    found = matching(entries, words)
+    matches = matching(entries, words)
     _sentences(store, state)
     if not entries:
         st.info(
             "No run is kept yet. Every run you make on the **Live** page appears here, and run "
-            f"files can be opened above. The folder: `{store.folder}`"
+            f"files can be opened above. Folder: `{store.folder}`"
         )
         _shipped()
         return
-    picked = [entry.key for entry in found if st.session_state.get(f"pick-{entry.key}")]
-    _actions(store, state, picked, f"{counted(len(found), 'run')} of {len(entries):,}")
-    for entry in found[: state.shown]:
+    picked = [entry.key for entry in matches if is_ticked(entry.key)]
+    _actions(store, state, picked, f"{counted(len(matches), 'run')} of {len(entries):,}")
+    for entry in matches[: state.shown]:
         _entry(entry)
-    if len(found) > state.shown:
+    if len(matches) > state.shown:
         st.button("Show more", key="more", on_click=_more, args=(state,))
-    st.caption(f"Kept in `{store.folder}`, one file a run.")
+    st.caption(f"Kept in `{store.folder}`, one file per run.")
     _shipped()
 
 
@@ -126,7 +101,7 @@ def _actions(store: RunStore, state: RunsPageState, picked: list[str], count: st
             disabled=not picked,
             on_click=_delete,
             args=(store, state, picked),
-            help="Take the ticked runs off the list; one press brings them back.",
+            help="Remove the ticked runs from the list; Undo brings them back.",
         )
         st.caption(count)
 
@@ -137,7 +112,12 @@ def _entry(entry: RunEntry) -> None:
         horizontal=True, vertical_alignment="center", gap="small", key=f"entry-{entry.key}"
     ):
         title = entry.title if len(entry.title) <= 90 else f"{entry.title[:89]}…"  # noqa: PLR2004
-        st.checkbox(f"Tick run {entry.key}", key=f"pick-{entry.key}", label_visibility="collapsed")
+        st.checkbox(
+            f"Tick run {escaped(entry.key)}",
+            key=f"{TICK}{entry.key}",
+            persist_state="session",
+            label_visibility="collapsed",
+        )
         st.button(
             "Open",
             key=f"open-{entry.key}",
@@ -166,7 +146,7 @@ def _shipped() -> None:
 
 def _facts(entry: RunEntry) -> str:
     if entry.problem:
-        return f":red[{plain(entry.problem)}]"
+        return f":red[{escaped(entry.problem)}]"
     rows = f"{len(entry.prompts)} prompts in one batch, " if len(entry.prompts) > 1 else ""
     when = f"{date_text(entry.started_at)}, {entry.started_at:%H:%M} UTC"
     tokens = f"{entry.prompt_tokens:,} + {counted(entry.output_tokens, 'token')}"
@@ -174,15 +154,15 @@ def _facts(entry: RunEntry) -> str:
     if entry.state is RunState.FAILED and entry.message:
         ended += f": {entry.message}"
     facts = (when, entry.model_id, entry.dtype, entry.device_name, f"{rows}{tokens}", ended)
-    return plain(" \u00b7 ".join(facts))
+    return escaped(" \u00b7 ".join(facts))
 
 
 def _sentences(store: RunStore, state: RunsPageState) -> None:
     if state.sentence:
-        st.error(plain(state.sentence), icon=":material/error:")
-    for told in state.told:
-        st.success(plain(told))
-    state.told = []
+        st.error(escaped(state.sentence), icon=":material/error:")
+    for note in state.notes:
+        st.success(escaped(note))
+    state.notes = []
     if state.deleted:
         with st.container(horizontal=True, vertical_alignment="center", key="undo-line"):
             st.markdown(f"{counted(len(state.deleted), 'run')} deleted.")
@@ -193,7 +173,7 @@ def _sentences(store: RunStore, state: RunsPageState) -> None:
 
 def _import(store: RunStore, state: RunsPageState) -> None:
     with st.popover("Open run files", icon=":material/upload_file:", key="import"):
-        key = f"import-{state.uploads}"
+        key = f"{IMPORT}{state.uploads}"
         st.file_uploader(
             "Run files",
             type=["json", "gz"],
@@ -207,12 +187,12 @@ def _import(store: RunStore, state: RunsPageState) -> None:
 
 def _take_files(store: RunStore, state: RunsPageState, key: str) -> None:
     problems: list[str] = []
-    for upload in st.session_state[key] or ():
+    for upload in value_of(key) or ():
         try:
             traces = read_bytes(upload.getvalue())
             for trace in traces:
                 store.save(trace)
-            state.told.append(f"{upload.name}: {counted(len(traces), 'run')} kept.")
+            state.notes.append(f"{upload.name}: {counted(len(traces), 'run')} kept.")
         except TokenByTokenError as error:
             problems.append(f"{upload.name}: {error}")
     state.sentence = " ".join(problems)
@@ -242,7 +222,7 @@ def _undo(store: RunStore, state: RunsPageState) -> None:
 
 
 def _try(state: RunsPageState, act: Callable[[], None]) -> None:
-    """Do something to the store; the page says why it could not be done."""
+    """Do something to the store, or keep the sentence why it could not be done."""
     state.sentence = ""
     try:
         act()

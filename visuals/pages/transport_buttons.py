@@ -17,7 +17,7 @@ Begin = Callable[..., LiveRun | None]  # takes is_paused: wait before the first 
 def hold_button(
     hub: Hub, run: LiveRun | None, *, go: str, help_text: str, again: Begin | None = None
 ) -> None:
-    """Draw the button that holds a run between two steps, or lets it go on.
+    """Draw the button that holds a run between two steps, or resumes it.
 
     Args:
         hub: Has the run.
@@ -44,7 +44,7 @@ def hold_button(
 
 
 def step_button(hub: Hub, run: LiveRun | None, begin: Begin, *, help_text: str) -> None:
-    """Draw the button that does one step, of a run that begins with it where none goes."""
+    """Draw the button that does one step, and begins a run where none is going on."""
     st.button(
         "Step",
         key="step",
@@ -57,7 +57,7 @@ def step_button(hub: Hub, run: LiveRun | None, begin: Begin, *, help_text: str) 
 
 
 def stop_button(press: Callable[[], None], *, help_text: str, is_off: bool = False) -> None:
-    """Draw the button that ends what goes."""
+    """Draw the button that ends what is going on."""
     st.button(
         "Stop",
         key="stop",

@@ -16,6 +16,9 @@ from inference.records.model import ModelShape
 from inference.records.rooflines import Workload
 from visuals.charts.what_if import batch_times, results, roofs_text, turns, whatif_roofline
 from visuals.live.hub import Hub
+from visuals.pages.markdown import escaped
+from visuals.pages.session import bound, session, value_of
+from visuals.pages.widget_keys import CONFIG_FILE
 
 OWN_CONFIG = "a config.json of my own \u2026"
 OWN_RATES = "two rates of my own \u2026"
@@ -41,7 +44,7 @@ def whatif_section(hub: Hub, jobs: ShapeJobs) -> None:
         kv_bytes = KV_BYTES[_choice("Number format of the K/V", list(KV_BYTES), "wi-kv")]
     with right:
         if shape is None or ceilings is None:
-            st.info("Choose a model and a device; every figure is counted, none is measured.")
+            st.info("Choose a model and a device. Every figure here is counted, none is measured.")
             return
         if kv_bytes is not None:
             shape = with_kv_bytes(shape, kv_bytes)
@@ -51,27 +54,36 @@ def whatif_section(hub: Hub, jobs: ShapeJobs) -> None:
 def _model(jobs: ShapeJobs, dtype: str) -> ModelShape | None:
     """Return the shape asked for; None while there is none, and the page says why."""
     names = [*public_config_names(), OWN_CONFIG]
-    name = _choice("Model", names, "wi-model", index=names.index("Llama-3.1-8B"))
+    name = _choice("Model", names, "wi-model")
     if name != OWN_CONFIG:
         return public_shape(name, dtype)
-    upload = st.file_uploader(
+    ours = session()
+    st.file_uploader(
         "config.json",
         type=["json"],
-        key="wi-config",
-        help="As published with a model. No weights are needed and no code of it is run.",
+        key=CONFIG_FILE,
+        on_change=_take_config,
+        help="As published with a model. No weights are needed and none of its code is run.",
     )
-    if upload is None:
+    if ours.config is None:
         return None
+    if value_of(CONFIG_FILE) is None:  # the page was left, the uploader is empty
+        st.caption("The file chosen before is still used.")
     try:
-        answer = jobs.answer(read_config_fields(upload.getvalue()), dtype)
+        answer = jobs.answer(read_config_fields(ours.config), dtype)
     except TokenByTokenError as error:
-        st.error(str(error))
+        st.error(escaped(str(error)))
         return None
     if answer.is_working:
-        _waiting(jobs, upload.getvalue(), dtype)
+        _waiting(jobs, ours.config, dtype)
     elif answer.shape is None:
-        st.error(answer.sentence)
+        st.error(escaped(answer.sentence))
     return answer.shape
+
+
+def _take_config() -> None:
+    upload = value_of(CONFIG_FILE)
+    session().config = upload.getvalue() if upload is not None else None
 
 
 def _waiting(jobs: ShapeJobs, content: bytes, dtype: str) -> None:
@@ -79,7 +91,7 @@ def _waiting(jobs: ShapeJobs, content: bytes, dtype: str) -> None:
 
     @st.fragment(run_every=POLL_S)
     def waiting_line() -> None:
-        st.info("Counting the model's matrices; this takes some ten seconds \u2026")
+        st.info("Counting the model's matrices; this takes about ten seconds \u2026")
         if not jobs.answer(read_config_fields(content), dtype).is_working:
             st.rerun()
 
@@ -90,7 +102,7 @@ def _device(hub: Hub, dtype: str) -> tuple[Ceilings | None, int | None]:
     """Return the roofs and memory of the device asked for; None where it has none for the dtype."""
     measured = hub.measure_status().ceilings
     names = [part.name for part in PARTS] + ([THIS_MACHINE] if measured is not None else [])
-    name = _choice("Device", [*names, OWN_RATES], "wi-device", index=names.index("H100 SXM"))
+    name = _choice("Device", [*names, OWN_RATES], "wi-device")
     if name == THIS_MACHINE and measured is not None:
         return measured.ceilings, measured.device.memory_bytes
     try:
@@ -98,27 +110,27 @@ def _device(hub: Hub, dtype: str) -> tuple[Ceilings | None, int | None]:
             return device_ceilings(_own_rates(), dtype), None
         return device_ceilings(name, dtype), device_memory_bytes(name)
     except TokenByTokenError as error:
-        st.error(str(error))
+        st.error(escaped(str(error)))
         return None, None
 
 
 def _own_rates() -> str:
-    tflops = st.number_input("Matrix products, TFLOP/s", 0.001, 1e6, 989.4, key="wi-tflops")
-    gigabytes = st.number_input("Memory, GB/s", 0.001, 1e6, 3350.0, key="wi-gbs")
+    tflops = st.number_input("Matrix products, TFLOP/s", 0.001, 1e6, **bound("wi-tflops"))
+    gigabytes = st.number_input("Memory, GB/s", 0.001, 1e6, **bound("wi-gbs"))
     return f"{tflops * TERA}:{gigabytes * GIGA}"
 
 
 def _workload() -> Workload:
-    batch = st.number_input("Sequences in the batch (B)", 1, 1 << 16, 1, key="wi-batch")
-    prompt = st.number_input("Tokens of each prompt (T)", 1, LONGEST, 1024, key="wi-prompt")
-    context = st.number_input("Context while decoding (L)", 1, LONGEST, 2048, key="wi-context")
+    batch = st.number_input("Sequences in the batch (B)", 1, 1 << 16, **bound("wi-batch"))
+    prompt = st.number_input("Tokens per prompt (T)", 1, LONGEST, **bound("wi-prompt"))
+    context = st.number_input("Context during decode (L)", 1, LONGEST, **bound("wi-context"))
     return Workload(batch=int(batch), prompt_tokens=int(prompt), context_tokens=int(context))
 
 
 def _answers(
     shape: ModelShape, ceilings: Ceilings, workload: Workload, memory_bytes: int | None
 ) -> None:
-    """Show the figures, where the limits turn, and both charts."""
+    """Show the figures, where the bottleneck changes, and both charts."""
     answer = what_if(shape, ceilings, workload, memory_bytes)
     st.caption(f"Roofs: {roofs_text(ceilings)}. Everything below is **counted**.")
     boxes = st.columns(3) + st.columns(3)
@@ -132,10 +144,10 @@ def _answers(
             help=f"Counted. {result.help}",
         )
     if answer.fits is False:
-        st.warning("Weights and K/V do not fit into this device's memory.")
+        st.warning("The weights and the K/V do not fit in this device's memory.")
     st.markdown("  \n".join(turns(answer)))
     for sentence in shape.uncounted:
-        st.warning(f"How this was counted: {sentence}")
+        st.warning(f"How this was counted: {escaped(sentence)}")
     one, other = st.columns(2)
     with one:
         st.altair_chart(
@@ -153,5 +165,5 @@ def _answers(
         )
 
 
-def _choice(label: str, options: list[str], key: str, *, index: int = 0) -> str:
-    return st.selectbox(label, options, index=index, key=key) or options[index]
+def _choice(label: str, options: list[str], key: str) -> str:
+    return st.selectbox(label, options, **bound(key, options)) or options[0]

@@ -1,0 +1,32 @@
+"""Every page behind one navigation, as AppTest runs it: what is typed outlives a switch."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.counting.shape_jobs import app_shape_jobs
+from tests.app.stage import STAGE
+from visuals.pages.batching import batching_page
+from visuals.pages.compare import compare_page
+from visuals.pages.device import device_page
+from visuals.pages.live import live_page
+from visuals.pages.roofline import roofline_page
+from visuals.pages.runs import runs_page
+
+HUB = STAGE.under_test.hub
+
+
+def compared(_keys: object) -> None:
+    """Stand in for the way to the Compare page."""
+
+
+PAGES = {
+    "live": lambda: live_page(HUB),
+    "compare": lambda: compare_page(HUB, STAGE.groups, STAGE.store),
+    "roofline": lambda: roofline_page(HUB, app_shape_jobs()),
+    "batching": lambda: batching_page(HUB),
+    "device": lambda: device_page(HUB),
+    "runs": lambda: runs_page(HUB, STAGE.store, compared),
+}
+
+PAGES[st.query_params.get("page", "live")]()

@@ -1,0 +1,134 @@
+"""What the pages ask for besides the settings of a run, and the defaults of it. No Streamlit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from inference.records.options import AttentionKind, CacheKind, DecodeMode
+from visuals.pages.run_settings import AUTO, DEFAULT_MODEL
+
+
+class CompareKind(StrEnum):
+    """What a comparison compares, as the page says it."""
+
+    PROMPTS = "Several prompts"
+    SETTINGS = "One prompt, several settings"
+
+
+class Together(StrEnum):
+    """How the prompts of a comparison run, as the page says it."""
+
+    ALONE = "one after another"
+    BATCH = "as one batch"
+
+
+class RunSequence(StrEnum):
+    """In which order the runs of a comparison are made, as the page says it."""
+
+    LISTED = "as listed"
+    SHUFFLED = "shuffled each round"
+
+
+class Separator(StrEnum):
+    """Where text is split into prompts, as the page says it."""
+
+    NOTHING = "nothing (one prompt per file)"
+    BLANK_LINES = "blank lines"
+    MARK = "lines of ---"
+    OTHER = "other \u2026"
+
+
+AT_ONCE, ALONE, GREEDY = "at once", "alone", "greedy"
+CHUNKS: dict[str, int | None] = {AT_ONCE: None, "32 a step": 32, "128 a step": 128}
+ROWS: dict[str, int] = {ALONE: 1, **{f"batch of {count}": count for count in (2, 4, 8, 16)}}
+TEMPERATURES: dict[str, float] = {GREEDY: 0.0, "temperature 0.7": 0.7, "temperature 1": 1.0}
+FIRST_COLUMN = "prompt, text or messages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareInputs:
+    """What the Compare page asks for.
+
+    Attributes:
+        chosen: Indices of the prompts that are compared.
+        reference: The label of the answer that the others are marked against.
+    """
+
+    kind: CompareKind = CompareKind.PROMPTS
+    pasted: str = ""
+    separator: Separator = Separator.NOTHING
+    other_separator: str = ""
+    column: str = FIRST_COLUMN
+    has_header: bool = True
+    chosen: tuple[int, ...] = ()
+    together: Together = Together.ALONE
+    repeats: int = 1
+    sequence: RunSequence = RunSequence.LISTED
+    is_warmed: bool = True
+    dtypes: tuple[str, ...] = (AUTO,)
+    attentions: tuple[str, ...] = (AttentionKind.AUTO.value,)
+    chunks: tuple[str, ...] = (AT_ONCE,)
+    caches: tuple[str, ...] = (CacheKind.DYNAMIC.value,)
+    decodes: tuple[str, ...] = (DecodeMode.EAGER.value,)
+    rows: tuple[str, ...] = (ALONE,)
+    temperatures: tuple[str, ...] = (GREEDY,)
+    models: tuple[str, ...] = (DEFAULT_MODEL,)
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflineInputs:
+    """What the Roofline page asks for: the step that is moved, and the what-if questions."""
+
+    step_rows: int = 1
+    step_tokens: int = 1
+    step_context: int = 512
+    step_attention: str = "causal"
+    model: str = "Llama-3.1-8B"
+    dtype: str = "bfloat16"
+    device: str = "H100 SXM"
+    kv_dtype: str = "as the weights"
+    tflops_per_s: float = 989.4
+    gigabytes_per_s: float = 3350.0
+    batch: int = 1
+    prompt_tokens: int = 1024
+    context_tokens: int = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchingInputs:
+    """What the Batching page asks for.
+
+    Attributes:
+        here_bytes: The context of the chart of bytes, as it is offered; empty for the longest.
+        elsewhere_bytes: The same for the device that is not here.
+        run: The name of the run whose requests are shown; empty for the first.
+    """
+
+    rows: tuple[int, ...] = (1, 2, 4, 8)
+    contexts: tuple[str, ...] = ("64", "512", "2,048")
+    here_bytes: str = ""
+    dtype: str = "bfloat16"
+    model: str = "Llama-3.1-8B"
+    device: str = "H100 SXM"
+    elsewhere_contexts: tuple[str, ...] = ("2,048", "8,192", "32,768")
+    elsewhere_bytes: str = ""
+    run: str = ""
+    ttft_s: float = 2.0
+    tpot_ms: float = 200.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsInputs:
+    """What the Runs and Device pages ask for.
+
+    Attributes:
+        search: Words that a run must have.
+        speed: How fast a run is played again, as it is offered; empty for its own speed.
+        device_run: The run shown on the Device page; empty for the newest.
+    """
+
+    search: str = ""
+    speed: str = ""
+    device_run: str = ""

@@ -1,0 +1,88 @@
+"""What a browser tab is at on each page, besides what its widgets say. No Streamlit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from inference.prompts.prompt_files import Upload
+from inference.records.run import RunTrace
+
+SHOWN = 20  # runs listed on the Runs page before more are asked for
+
+
+@dataclass(slots=True)
+class LivePageState:
+    """What this browser tab follows on the Live page.
+
+    Attributes:
+        run_id: The run shown; None for the recorded one.
+        matched_run_id: The run that the prompt box and the pace were last made to match.
+        sentence: What went wrong with the last press; empty when nothing did.
+        note: What should be known of the run shown, such as where it came from.
+    """
+
+    run_id: str | None = None
+    matched_run_id: str | None = None
+    sentence: str = ""
+    note: str = ""
+
+
+@dataclass(slots=True)
+class ComparePageState:
+    """What this browser tab compares.
+
+    Attributes:
+        group_id: The newest comparison made here, finished or not; None before the first.
+        run_ids: The runs whose results are shown.
+        traces: Those runs.
+        missing: Runs in the address that are not kept.
+        sentence: What went wrong with the last press; empty when nothing did.
+        files: The prompt files uploaded, kept when the page is left.
+        prompts_hash: Which prompts the choice among them was made for.
+    """
+
+    group_id: str | None = None
+    run_ids: tuple[str, ...] = ()
+    traces: tuple[RunTrace, ...] = ()
+    missing: tuple[str, ...] = ()
+    sentence: str = ""
+    files: tuple[Upload, ...] = ()
+    prompts_hash: int | None = None
+
+
+@dataclass(slots=True)
+class RunsPageState:
+    """What this browser tab does with the runs.
+
+    Attributes:
+        shown: Entries listed at most.
+        deleted: Keys that one press brings back.
+        sentence: What went wrong with the last press; empty when nothing did.
+        wants_compared: Keys to be taken to the Compare page.
+        uploads: How many files were taken, so that the uploader is empty after each.
+        notes: What came of the files taken, to be said once.
+    """
+
+    shown: int = SHOWN
+    deleted: tuple[str, ...] = ()
+    sentence: str = ""
+    wants_compared: tuple[str, ...] = ()
+    uploads: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ReplayState:
+    """What this browser tab plays.
+
+    Attributes:
+        key: The run kept on disk.
+        trace: Its content.
+        run_id: What the hub plays it as.
+        sentence: Why the last press did nothing; empty when it did something.
+    """
+
+    key: str
+    trace: RunTrace
+    run_id: str
+    sentence: str = ""

@@ -1,0 +1,99 @@
+"""Which widget shows which field, and the keys of the widgets that show none. No Streamlit."""
+
+from __future__ import annotations
+
+WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> field
+    "run": {
+        "prompt": "prompt",
+        "max_new_tokens": "max_new_tokens",
+        "choice": "decoding",
+        "temperature": "temperature",
+        "top_k": "top_k",
+        "top_p": "top_p",
+        "seed": "seed",
+        "template": "has_template",
+        "model": "model",
+        "dtype": "dtype",
+        "device": "device",
+        "attention": "attention",
+        "decode": "decode",
+        "split": "split",
+        "chunk_tokens": "chunk_tokens",
+        "cache_kind": "cache",
+        "captures": "is_captured",
+        "pace": "pace",
+        "batch_source": "batch_source",
+        "batch_count": "batch_count",
+        "batch_policy": "batch_policy",
+        "batch_slots": "batch_slots",
+        "batch_gap": "batch_gap_s",
+        "batch_arrivals": "batch_arrivals",
+        "batch_chunk": "batch_chunk_tokens",
+        "batch_padding": "batch_padding",
+    },
+    "compare": {
+        "compare-kind": "kind",
+        "pasted": "pasted",
+        "separator": "separator",
+        "other-separator": "other_separator",
+        "column": "column",
+        "header": "has_header",
+        "chosen": "chosen",
+        "together": "together",
+        "repeats": "repeats",
+        "run-order": "sequence",
+        "warm-up": "is_warmed",
+        "vary-dtypes": "dtypes",
+        "vary-attentions": "attentions",
+        "vary-chunks": "chunks",
+        "vary-caches": "caches",
+        "vary-decodes": "decodes",
+        "vary-rows": "rows",
+        "vary-choice": "temperatures",
+        "vary-models": "models",
+        "reference": "reference",
+    },
+    "roofline": {
+        "turn-batch": "step_rows",
+        "turn-fed": "step_tokens",
+        "turn-context": "step_context",
+        "turn-attention": "step_attention",
+        "wi-model": "model",
+        "wi-dtype": "dtype",
+        "wi-device": "device",
+        "wi-kv": "kv_dtype",
+        "wi-tflops": "tflops_per_s",
+        "wi-gbs": "gigabytes_per_s",
+        "wi-batch": "batch",
+        "wi-prompt": "prompt_tokens",
+        "wi-context": "context_tokens",
+    },
+    "batching": {
+        "sweep_batches": "rows",
+        "sweep_contexts": "contexts",
+        "here-bytes-context": "here_bytes",
+        "be-dtype": "dtype",
+        "be-model": "model",
+        "be-device": "device",
+        "be-contexts": "elsewhere_contexts",
+        "elsewhere-bytes-context": "elsewhere_bytes",
+        "br-run": "run",
+        "br-ttft": "ttft_s",
+        "br-tpot": "tpot_ms",
+    },
+    "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
+}
+GROUP_OF: dict[str, str] = {key: group for group, keys in WIDGETS.items() for key in keys}
+
+# Widgets that ask for something once, or for one run: their value is read where it is acted on.
+EXAMPLE, CASE = "example", "case"
+RUN_FILE, PROMPT_FILES, CONFIG_FILE = "run-file", "prompt-files", "wi-config"
+ONCE = (EXAMPLE, CASE, RUN_FILE, PROMPT_FILES, CONFIG_FILE)
+TICK, NAME, IMPORT = "pick-", "name-", "import-"  # before a run's key, or a count
+PER_RUN = (TICK, NAME, IMPORT)
+PANELS = ("panel", "recorded")  # the live panels in which a layer can be chosen
+
+
+def is_mapped(key: str) -> bool:
+    """Tell whether a widget with this key is known here."""
+    return key in GROUP_OF or key in ONCE or key in PANELS or key.startswith(PER_RUN)
