@@ -23,14 +23,14 @@ Fed = Sequence[tuple[Phase, RowStep]]  # one request's part of each step
 EXPLANATION = {
     "what": "A row is one token fed, a column one token stored. Mask: which keys each token may "
     "read. Weights: what the chosen layer and head made of them, each row summing to 1; "
-    "query heads that share a K/V head stand in one frame. Prefill "
-    "fills a lower triangle, chunk by chunk where the prompt is fed in chunks; every decode step "
+    "query heads that share a K/V head are framed together. Prefill "
+    "fills a lower triangle, chunk by chunk if the prompt is fed in chunks; every decode step "
     "adds one row. The last row of prefill (x0) chose the first output token.",
     "how": "The mask is counted from the lengths of each step and the layer's own window. The "
     "weights are measured: the queries, keys, mask and scale that the model's own attention was "
-    "given, or the softmax it formed, of the layer chosen. Where there are more tokens than cells, "
-    "a cell shows the largest weight in it; the row under the pointer is exact. The softmax is "
-    "formed after the step's step time, so looking is in no step time and steps count as not "
+    "given, or the softmax it computed, in the layer chosen. Where there are more tokens than "
+    "cells, a cell shows the largest weight in it; the row under the pointer is exact. The softmax "
+    "is computed after the step, outside its step time, so a captured step does not count as "
     "observed.",
     "formula": "weights = softmax(Q \u00d7 K\u1d40 / \u221ahead size + mask); cells of a step = "
     "T \u00d7 L \u2212 T \u00d7 (T \u2212 1) / 2",
@@ -108,7 +108,7 @@ def kind_words(
     Args:
         events: The steps so far.
         shape: The model's.
-        request_id: Whose rows are told of; None for a run of one request.
+        request_id: Whose rows are described; None for a run of one request.
     """
     fed = _fed(events, request_id)
     return [
@@ -121,24 +121,24 @@ def kind_words(
 
 
 def capture_cost(events: Sequence[StepEvent]) -> str:
-    """Return what looking at the weights cost, in one line; empty when nobody looked."""
+    """Return what capturing the weights cost, in one line; empty when none were captured."""
     decode = [event for event in events if event.phase is Phase.DECODE and not event.cold]
     captures_s = [event.capture_s for event in decode if event.capture_s is not None]
     if not captures_s:
         return ""
-    plain = [event for event in decode if not event.observed]
-    with_s = [event.duration_s for event in plain if event.capture_s is not None]
-    without_s = [event.duration_s for event in plain if event.capture_s is None]
+    usual = [event for event in decode if not event.observed]
+    with_s = [event.duration_s for event in usual if event.capture_s is not None]
+    without_s = [event.duration_s for event in usual if event.capture_s is None]
     cost = (
-        f"Looking: {amount(milliseconds(median(captures_s)), 'ms')} after a step, in no step time"
+        f"Capturing: {amount(milliseconds(median(captures_s)), 'ms')} after each step, not counted"
     )
     if with_s and without_s:
         timings = [
             amount(milliseconds(median(step_times_s)), "ms") for step_times_s in (with_s, without_s)
         ]
-        return f"{cost}; step times {timings[0]} with it, {timings[1]} without (medians)."
+        return f"{cost}; median step {timings[0]} with it, {timings[1]} without."
     if with_s:
-        return f"{cost}; step times {amount(milliseconds(median(with_s)), 'ms')} with it (medians)."
+        return f"{cost}; median step {amount(milliseconds(median(with_s)), 'ms')} with it."
     return f"{cost}."
 
 

@@ -43,7 +43,7 @@ def stride_for(count: int, limit: int) -> int:
 
 
 def picked(rows: Sequence[Row], limit: int = MAX_ROWS) -> list[Row]:
-    """Return the rows of every so many steps, and of the last one; ``k`` numbers the steps."""
+    """Return the rows of every n-th step, and of the last one; ``k`` numbers the steps."""
     steps = _steps(rows)
     if not steps:
         return []

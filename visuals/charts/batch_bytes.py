@@ -1,4 +1,4 @@
-"""The shared and the own of a batch's step: weights read once, each row's own K/V. No torch."""
+"""What a batch's step shares and does not: weights read once, each row's own K/V. No torch."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
 
 
 def rates(summaries: Sequence[LatencySummary], batch_tokens_per_s: float | None) -> Frame:
-    """Return tokens a second of one row, the median over the requests, and of the whole batch."""
-    each = [one.sequence_tokens_per_s for one in summaries if one.sequence_tokens_per_s]
+    """Return tokens per second of one row, the median over requests, and of the whole batch."""
+    each = [summary.sequence_tokens_per_s for summary in summaries if summary.sequence_tokens_per_s]
     return {
         "each": significant(median(each) if each else None),
         "all": significant(batch_tokens_per_s),
@@ -87,7 +87,7 @@ def rates(summaries: Sequence[LatencySummary], batch_tokens_per_s: float | None)
 def latency_table(
     requests: Sequence[Request], summaries: Sequence[LatencySummary]
 ) -> list[list[str]]:
-    """Return one line of text cells a request: when it came, its wait and its latencies."""
+    """Return a line of text cells per request: when it arrived, its wait and its latencies."""
     arrivals = {request.request_id: request.arrival_s for request in requests}
     return [
         _latency_line(number, arrivals[summary.request_id], summary)
@@ -108,7 +108,7 @@ LATENCY_COLUMNS = (
 
 
 def _latency_line(number: int, arrival_s: float, summary: LatencySummary) -> list[str]:
-    held_up = len(summary.interrupted)
+    interruptions = len(summary.interrupted)
     return [
         str(number),
         amount(arrival_s, "s"),
@@ -117,5 +117,5 @@ def _latency_line(number: int, arrival_s: float, summary: LatencySummary) -> lis
         amount(milliseconds(summary.itl_p50_s), "ms"),
         amount(milliseconds(summary.itl_p95_s), "ms"),
         f"{summary.output_tokens:,}",
-        f"{held_up}\u00d7" if held_up else DASH,
+        f"{interruptions}\u00d7" if interruptions else DASH,
     ]

@@ -1,6 +1,6 @@
-"""What a batch gains and where that ends: time, tokens a second and bytes over the batch.
+"""What a batch gains and where that ends: time, tokens per second and bytes over the batch.
 
-Measured points stand beside counted lines; a device that is not here has counted lines only. Each
+Measured points stand beside counted lines; another device has counted lines only. Each
 context has one colour on every chart. No torch.
 """
 
@@ -35,13 +35,13 @@ SOURCES = ("measured", "counted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known of a model's batches on a device.
+class BatchFacts:
+    """What is measured and counted of a model's batches on a device.
 
     Attributes:
         ceilings: The device's roofs; None before they were measured.
         sweep: Step times measured here; None where nothing was.
-        memory_bytes: The device's memory, where known.
+        memory_bytes: The device's memory, where facts.
     """
 
     shape: ModelShape
@@ -53,13 +53,13 @@ class Known:
 
     @property
     def points(self) -> tuple[BatchTiming, ...]:
-        """Step times measured at the contexts looked at."""
+        """Step times measured at the contexts chosen."""
         points = self.sweep.points if self.sweep is not None else ()
         return tuple(timing for timing in points if timing.context_tokens in self.contexts)
 
     @property
     def predictions(self) -> tuple[BatchPrediction, ...]:
-        """What every batch needs at every context by count."""
+        """What every batch needs at every context, counted."""
         if self.ceilings is None or not self.shape.matrices:
             return ()
         return predict_batches(self.shape, self.ceilings, self.batches, self.contexts)
@@ -75,28 +75,28 @@ class Known:
         )
 
 
-def batch_times(known: Known) -> Chart:
+def batch_times(facts: BatchFacts) -> Chart:
     """Return the time of a decode step over the batch, a colour for each context."""
-    return _over_batch(known, "ms", "ms per step", "batch_times")
+    return _over_batch(facts, "ms", "ms per step", "batch_times")
 
 
-def batch_rates(known: Known) -> Chart:
-    """Return the tokens a second of all rows over the batch."""
-    return _over_batch(known, "all_rate", "tokens/s, all rows", "batch_rates")
+def batch_rates(facts: BatchFacts) -> Chart:
+    """Return the tokens per second of all rows over the batch."""
+    return _over_batch(facts, "all_rate", "tokens/s, all rows", "batch_rates")
 
 
-def sequence_rates(known: Known) -> Chart:
-    """Return the tokens a second of one row over the batch."""
-    return _over_batch(known, "one_rate", "tokens/s, each row", "sequence_rates")
+def sequence_rates(facts: BatchFacts) -> Chart:
+    """Return the tokens per second of one row over the batch."""
+    return _over_batch(facts, "one_rate", "tokens/s, each row", "sequence_rates")
 
 
-def batch_bytes(known: Known, context_tokens: int) -> Chart:
+def batch_bytes(facts: BatchFacts, context_tokens: int) -> Chart:
     """Return the bytes that a step reads at each batch, weights and K/V stacked."""
     base = alt.Chart(alt.NamedData("batch_bytes"))
     bars = base.mark_bar().encode(
         x=alt.X("batch:O", title="rows in the batch", axis=alt.Axis(labelAngle=0, ticks=False)),
         y=alt.Y(
-            "gib:Q", title="GiB read a step, counted", stack="zero", axis=alt.Axis(tickCount=4)
+            "gib:Q", title="GiB read per step, counted", stack="zero", axis=alt.Axis(tickCount=4)
         ),
         color=alt.Color(
             "part:N",
@@ -105,7 +105,7 @@ def batch_bytes(known: Known, context_tokens: int) -> Chart:
             legend=alt.Legend(orient="top"),
         ),
         opacity=alt.condition("datum.fits", alt.value(1), alt.value(0.35)),
-        order=alt.Order("place:Q"),
+        order=alt.Order("position:Q"),
         tooltip=[
             alt.Tooltip("batch:O", title="rows"),
             alt.Tooltip("part:N"),
@@ -115,31 +115,31 @@ def batch_bytes(known: Known, context_tokens: int) -> Chart:
     )
     return finished(
         alt.layer(bars),
-        {"batch_bytes": byte_rows(known, context_tokens)},
+        {"batch_bytes": byte_rows(facts, context_tokens)},
         description="Stacked bars: bytes that a decode step reads, weights and K/V, by batch.",
     )
 
 
-def sweep_rows(known: Known) -> list[Row]:
+def sweep_rows(facts: BatchFacts) -> list[Row]:
     """Return time and rates at every batch and context, measured and counted."""
-    measured = (_measured(timing) for timing in known.points)
-    counted = (_counted(one) for one in known.predictions)
+    measured = (_measured(timing) for timing in facts.points)
+    counted = (_counted(prediction) for prediction in facts.predictions)
     return [*measured, *counted]
 
 
-def byte_rows(known: Known, context_tokens: int) -> list[Row]:
+def byte_rows(facts: BatchFacts, context_tokens: int) -> list[Row]:
     """Return the bytes of weights and of K/V that a step reads, and whether the rows fit."""
     rows: list[Row] = []
-    for batch in known.batches if known.shape.matrices else ():
-        cost = decode_cost(known.shape, batch, context_tokens)
-        needed = memory_needed_bytes(known.shape, batch, context_tokens)
-        is_over = known.memory_bytes is not None and needed > known.memory_bytes
+    for batch in facts.batches if facts.shape.matrices else ():
+        cost = decode_cost(facts.shape, batch, context_tokens)
+        needed = memory_needed_bytes(facts.shape, batch, context_tokens)
+        is_over = facts.memory_bytes is not None and needed > facts.memory_bytes
         parts = {"weights": cost.weight_bytes, "K/V": cost.kv_read_bytes}
         rows += [
             {
                 "batch": batch,
                 "part": part,
-                "place": index,
+                "position": index,
                 "gib": gibibytes(count),
                 "fits": not is_over,
                 "note": "too large for the device" if is_over else "fits",
@@ -149,39 +149,39 @@ def byte_rows(known: Known, context_tokens: int) -> list[Row]:
     return rows
 
 
-def crossover_rows(known: Known) -> list[Row]:
+def crossover_rows(facts: BatchFacts) -> list[Row]:
     """Return the batches, of those drawn, at which K/V overtakes weights."""
     rows: list[Row] = []
-    for limits in known.limits:
+    for limits in facts.limits:
         batch = limits.kv_overtakes_batch
-        if batch is not None and batch <= max(known.batches) and known.ceilings is not None:
-            one = predict_batch(known.shape, known.ceilings, batch, limits.context_tokens)
-            rows.append(_counted(one) | {"note": "K/V overtakes the weights"})
+        if batch is not None and batch <= max(facts.batches) and facts.ceilings is not None:
+            prediction = predict_batch(facts.shape, facts.ceilings, batch, limits.context_tokens)
+            rows.append(_counted(prediction) | {"note": "K/V overtakes the weights"})
     return rows
 
 
-def compute_rows(known: Known) -> list[Row]:
-    """Return the batch, if drawn, at which linear operations turn compute-bound."""
-    turns = {one.linear_compute_batch for one in known.limits}
+def compute_rows(facts: BatchFacts) -> list[Row]:
+    """Return the batch, if drawn, from which linear operations are compute-bound."""
+    turns = {limits.linear_compute_batch for limits in facts.limits}
     return [
-        {"batch": turn, "note": "linear work turns compute-bound"}
+        {"batch": turn, "note": "linear operations become compute-bound"}
         for turn in turns
-        if turn is not None and turn <= max(known.batches)
+        if turn is not None and turn <= max(facts.batches)
     ]
 
 
-def limit_sentences(known: Known) -> tuple[str, ...]:
+def limit_sentences(facts: BatchFacts) -> tuple[str, ...]:
     """Return where the benefit ends, a sentence for each context and one for linear work."""
-    limits = known.limits
+    limits = facts.limits
     if not limits:
         return ()
     turn = limits[0].linear_compute_batch
     linear = (
-        f"Linear operations are compute-bound from **{turn:,} rows** on, whatever the context."
+        f"Linear operations are compute-bound from **{turn:,} rows** on, at any context."
         if turn
-        else "Linear operations stay memory-bound at every batch."
+        else "Linear operations stay memory-bound at any batch size."
     )
-    return (linear, *(_limit_sentence(one) for one in limits))
+    return (linear, *(_limit_sentence(at_context) for at_context in limits))
 
 
 def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
         sentences.append(
             f"Context {context:,}: from {first.batch} to {last.batch} rows, **{gain:.2g} times** "
             f"the tokens/s ({scaled(first.batch_tokens_per_s, 'tok/s')} to "
-            f"{scaled(last.batch_tokens_per_s, 'tok/s')}); each row's step "
+            f"{scaled(last.batch_tokens_per_s, 'tok/s')}); one step takes "
             f"{amount(milliseconds(first.median_s), 'ms')} to "
             f"{amount(milliseconds(last.median_s), 'ms')}."
         )
@@ -208,7 +208,7 @@ def _limit_sentence(limits: BatchLimits) -> str:
     overtakes = (
         f"K/V overtakes the weights from **{kv:,} rows** on"
         if kv
-        else ("no batch reads more K/V than weights")
+        else ("at no batch size is more K/V read than weights")
     )
     fits = "" if limits.most_rows is None else f"; {limits.most_rows:,} rows fit beside the weights"
     return f"Context {limits.context_tokens:,}: {overtakes}{fits}."
@@ -225,22 +225,22 @@ def _measured(timing: BatchTiming) -> Row:
     }
 
 
-def _counted(one: BatchPrediction) -> Row:
+def _counted(prediction: BatchPrediction) -> Row:
     return {
-        "batch": one.batch,
-        "context": f"{one.context_tokens:,}",
+        "batch": prediction.batch,
+        "context": f"{prediction.context_tokens:,}",
         "source": "counted",
-        "ms": milliseconds(one.step_s),
-        "all_rate": one.batch_tokens_per_s,
-        "one_rate": one.sequence_tokens_per_s,
+        "ms": milliseconds(prediction.step_s),
+        "all_rate": prediction.batch_tokens_per_s,
+        "one_rate": prediction.sequence_tokens_per_s,
     }
 
 
-def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
+def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
     """Return one figure over the batch: solid points measured, dashed lines counted."""
     base = alt.Chart(alt.NamedData(name))
-    contexts = [f"{context:,}" for context in known.contexts]
-    x = _batch_axis(known.batches)
+    contexts = [f"{context:,}" for context in facts.contexts]
+    x = _batch_axis(facts.batches)
     axis = within_decades("format(datum.value, ',~g')")
     scale = alt.Scale(type="log", nice=False, padding=8)
     y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
@@ -280,9 +280,9 @@ def _over_batch(known: Known, field: str, title: str, name: str) -> Chart:
             rule.encode(x=x, tooltip=["note:N", alt.Tooltip("batch:Q", title="rows")]),
         ),
         {
-            name: sweep_rows(known),
-            f"{name}_turns": crossover_rows(known),
-            f"{name}_compute": compute_rows(known),
+            name: sweep_rows(facts),
+            f"{name}_turns": crossover_rows(facts),
+            f"{name}_compute": compute_rows(facts),
         },
         description=f"Line chart, log-log: {title} over the rows of a batch.",
     )

@@ -54,7 +54,7 @@ def account(events: Sequence[StepEvent], info: RunInfo) -> dict[str, object] | N
 
 
 def counted_per_layer(event: StepEvent, info: RunInfo) -> tuple[int, ...] | None:
-    """Return the K/V bytes that each layer must keep of real tokens; None where it is not known."""
+    """Return the K/V bytes that each layer must keep of real tokens; None where that is unknown."""
     sizes = info.shape.kv_row_bytes_per_layer
     kinds = layer_kinds(info.shape)
     if not sizes or len(sizes) != len(kinds):
@@ -84,17 +84,17 @@ def _verdict(event: StepEvent, total: int | None) -> Verdict:
 
 
 def _reason(verdict: Verdict, event: StepEvent, info: RunInfo) -> str:
-    """Return why used and counted bytes differ, or what else must be known of them."""
+    """Return why used and counted bytes differ, or what else explains them."""
     if verdict is Verdict.NOT_COUNTED:
-        return "How this model lays out its keys and values is not known layer by layer."
+        return "How this model lays out its keys and values in each layer is unknown."
     if verdict is Verdict.NOT_EQUAL and info.cache is CacheKind.QUANTISED:
         width = info.shape.kv_dtype_bytes
         return (
-            f"Quantised: a number is stored in 1 byte instead of {width}, with one scale for each "
-            "layer's keys and one for its values."
+            f"Quantised: each number is stored in 1 byte instead of {width}, with one scale for "
+            "each layer's keys and one for its values."
         )
     if verdict is Verdict.NOT_EQUAL:
-        return "The cache's tensors hold another number of bytes than the model's shape gives."
+        return "The cache's tensors do not hold the number of bytes that the model's shape gives."
     limits = {kind.window for kind in layer_kinds(info.shape) if kind.window is not None}
     if any(event.context_tokens >= limit for limit in limits):
         return "Layers with a window have reached their plateau: they drop the oldest token."
@@ -121,7 +121,7 @@ def _layer_lines(
 
 
 def _group_line(group: _Layers, held: list[int], shape: ModelShape) -> list[str]:
-    """Return name, formula and bytes of layers whose tensors hold so many bytes each."""
+    """Return name, formula and bytes of layers whose tensors hold that many bytes each."""
     name = f"{counted(len(held), 'layer')}, {group.kind.label}"
     least, most = min(held), max(held)
     tensors = f"{least:,}" if least == most else f"{least:,} to {most:,}"
@@ -177,4 +177,4 @@ def _spare_words(spare: int, event: StepEvent, info: RunInfo) -> str:
 
 def _bytes(count: int | None) -> str:
     """Return bytes exactly, and in MiB."""
-    return "not known" if count is None else f"{count:,} B = {amount(mebibytes(count), 'MiB')}"
+    return "unknown" if count is None else f"{count:,} B = {amount(mebibytes(count), 'MiB')}"

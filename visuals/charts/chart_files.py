@@ -45,7 +45,7 @@ class NamedChart:
         name: For file names and tests.
         title: For readers.
         build: Makes it.
-        caption: What must be known to read it; often empty.
+        caption: What is needed to read it; often empty.
     """
 
     name: str
@@ -59,13 +59,13 @@ def run_charts(trace: RunTrace) -> tuple[NamedChart, ...]:
     return (
         _of(
             trace,
-            "prefill-step times",
-            "Prefill, step time by step time",
+            "prefill-steps",
+            "Prefill, step by step",
             latency.prefill_step_times,
         ),
         _of(
             trace,
-            "decode-step times",
+            "decode-steps",
             "Decode, step by step",
             latency.decode_step_times,
             latency.caption(trace.events),
@@ -160,7 +160,7 @@ def comparison_charts(subjects: Sequence[Subject]) -> tuple[NamedChart, ...]:
             name="kv-growth",
             title="K/V cache by step",
             build=partial(compare.kv_growth, subjects),
-            caption="Measured on the cache's own tensors; of a batch, all rows together.",
+            caption="Measured on the cache's own tensors; in a batch, all rows together.",
         ),
         *((points,) if is_counted else ()),
     )

@@ -1,6 +1,6 @@
 """Charts of runs side by side, aligned at the start of decode; letters name the subjects.
 
-A line is the median over a subject's repeats. No torch, no page.
+Each line is the median over a subject's repeats. No torch, no page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from visuals.charts.compare_rows import (
     fit_rows,
     roof_rows,
     roofline_rows,
-    step_time_rows,
+    subject_step_rows,
     ttft_rows,
 )
 from visuals.charts.theme import DASHED, HOST, SOLID, Chart, Row, finished, whole_numbers
@@ -34,14 +34,14 @@ EXPLANATION = (
 
 def latency_by_step(subjects: Sequence[Subject]) -> Chart:
     """Return the step time of each decode step, a line for each subject."""
-    rows = [row for one in subjects for row in step_time_rows(one, "step")]
+    rows = [row for one in subjects for row in subject_step_rows(one, "step")]
     y = ("ms", "ms per step")
     return _lines(subjects, rows, "decode step", y, "milliseconds by decode step")
 
 
 def latency_by_context(subjects: Sequence[Subject]) -> Chart:
     """Return the step time of each decode step over the context it attends to."""
-    rows = [row for one in subjects for row in step_time_rows(one, "context")]
+    rows = [row for one in subjects for row in subject_step_rows(one, "context")]
     y = ("ms", "ms per step")
     return _lines(subjects, rows, "context, tokens", y, "milliseconds by context length")
 

@@ -19,12 +19,12 @@ POINTS = 400  # of one line
 COUNTED_STEPS = 32  # of one run, evenly spread, whose work is counted for the roofline
 
 
-def step_time_rows(subject: Subject, place: str) -> list[Row]:
+def subject_step_rows(subject: Subject, over: str) -> list[Row]:
     """Return a row for each decode step: its number or its context, and the median step time."""
     timings: dict[int, list[float]] = {}
     for sample in subject.samples:
         for step, event in enumerate(_decode_steps(sample), start=1):
-            k = step if place == "step" else _context(event, sample)
+            k = step if over == "step" else _context(event, sample)
             timings.setdefault(k, []).append(event.duration_s)
     return _thinned(subject, {k: milliseconds(median(all_s)) for k, all_s in timings.items()}, "ms")
 
@@ -72,7 +72,7 @@ def fit_caption(subjects: Iterable[Subject]) -> str:
     """Return what the fitted line says, in a sentence."""
     line = fitted_line(_points([row for one in subjects for row in ttft_rows(one)]))
     if line is None:
-        return "A line needs prompts of two lengths at least."
+        return "A line needs prompts of at least two lengths."
     slope, intercept = line
     sign = "+" if intercept >= 0 else "\u2212"
     return (
@@ -146,14 +146,14 @@ def _context(event: StepEvent, sample: Sample) -> int:
 
 def _thinned(subject: Subject, values: dict[int, float | None], name: str) -> list[Row]:
     """Return rows in order, neighbours joined to their median where there are too many."""
-    places = sorted(values)
-    stride = stride_for(len(places), POINTS)
+    steps = sorted(values)
+    stride = stride_for(len(steps), POINTS)
     rows: list[Row] = []
-    for start in range(0, len(places), stride):
-        group = places[start : start + stride]
-        known = [value for place in group if (value := values[place]) is not None]
+    for start in range(0, len(steps), stride):
+        group = steps[start : start + stride]
+        measured = [value for step in group if (value := values[step]) is not None]
         row: Row = {**_named(subject), "k": group[0]}
-        row[name] = median(known) if known else None
+        row[name] = median(measured) if measured else None
         rows.append(row)
     return rows
 

@@ -37,24 +37,24 @@ FINISHES = {
 }
 FOOTNOTE = (
     "Medians over the repeats, in brackets the smallest and the largest. All times are measured "
-    "step times; a cold run holds first-call costs. K/V is read off the cache's tensors, and "
+    "step times; a cold run includes first-call costs. K/V is read from the cache's tensors, and "
     "counted from the model's shape for a row of a batch."
 )
 
 
 def table_rows(figures: Sequence[SubjectFigures]) -> list[tuple[str, ...]]:
     """Return the cells of the table, a row for each subject."""
-    return [_cells(one, figures[0]) for one in figures]
+    return [_cells(subject, figures[0]) for subject in figures]
 
 
 def table_html(figures: Sequence[SubjectFigures]) -> str:
     """Return the table as HTML in which nothing of the prompts is markup."""
     rows = table_rows(figures)
-    places = [
+    columns = [
         index for index, name in enumerate(COLUMNS) if name != BATCH_COLUMN or _has_batch(figures)
     ]
-    head = "".join(f'<th scope="col">{escape(COLUMNS[index])}</th>' for index in places)
-    body = "".join(f"<tr>{_row_html(cells, places)}</tr>" for cells in rows)
+    head = "".join(f'<th scope="col">{escape(COLUMNS[index])}</th>' for index in columns)
+    body = "".join(f"<tr>{_row_html(cells, columns)}</tr>" for cells in rows)
     return (
         '<div class="scroll"><table class="figures"><caption>Figures side by side</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
@@ -64,16 +64,23 @@ def table_html(figures: Sequence[SubjectFigures]) -> str:
 
 def verdict(first: FigureSpread, second: FigureSpread) -> str:
     """Return how the second differs from the first, and whether repeats differ as much."""
-    found = difference(first, second)
-    if found is None:
-        return "not known"
-    ratio, is_meant = found
-    share = f"{abs(ratio) * 100:.0f} % {'faster' if ratio > 0 else 'slower'}"
+    compared = difference(first, second)
+    if compared is None:
+        return "unknown"
+    ratio, is_meant = compared
+    share = _how_fast(ratio)
     if is_meant is None:
-        return f"{share}; without repeats no spread is known"
+        return f"{share}; without repeats the spread is unknown"
     if is_meant:
         return f"{share}, more than the spread"
     return f"{share}, smaller than the spread"
+
+
+def _how_fast(ratio: float) -> str:
+    """Return a relative difference of rates in words."""
+    if ratio >= 1:
+        return f"{1 + ratio:.1f} times as fast"
+    return f"{abs(ratio) * 100:.0f} % {'faster' if ratio > 0 else 'slower'}"
 
 
 def spread_text(spread: FigureSpread, factor: float = 1.0) -> str:
@@ -86,40 +93,40 @@ def spread_text(spread: FigureSpread, factor: float = 1.0) -> str:
     return f"{middle} ({significant(spread.low * factor)}\u2013{significant(spread.high * factor)})"
 
 
-def _cells(one: SubjectFigures, first: SubjectFigures) -> tuple[str, ...]:
-    is_first = one is first
-    cold = " (cold)" if one.is_cold else ""
+def _cells(figures: SubjectFigures, first: SubjectFigures) -> tuple[str, ...]:
+    is_first = figures is first
+    cold = " (cold)" if figures.is_cold else ""
     return (
-        one.subject.label,
-        one.subject.title,
-        str(len(one.subject.samples)),
-        f"{one.prompt_tokens:,}",
-        f"{one.output_tokens:,}",
-        spread_text(one.ttft_s, 1e3) + cold,
-        spread_text(one.itl_p50_s, 1e3),
-        spread_text(one.itl_p95_s, 1e3),
-        spread_text(one.tpot_s, 1e3),
-        spread_text(one.tokens_per_s),
-        spread_text(one.batch_tokens_per_s),
-        "\u2013" if is_first else verdict(first.tokens_per_s, one.tokens_per_s),
-        amount(mebibytes(one.kv_bytes), "MiB"),
-        FINISHES.get(one.finish, one.finish),
+        figures.subject.label,
+        figures.subject.title,
+        str(len(figures.subject.samples)),
+        f"{figures.prompt_tokens:,}",
+        f"{figures.output_tokens:,}",
+        spread_text(figures.ttft_s, 1e3) + cold,
+        spread_text(figures.itl_p50_s, 1e3),
+        spread_text(figures.itl_p95_s, 1e3),
+        spread_text(figures.tpot_s, 1e3),
+        spread_text(figures.tokens_per_s),
+        spread_text(figures.batch_tokens_per_s),
+        "\u2013" if is_first else verdict(first.tokens_per_s, figures.tokens_per_s),
+        amount(mebibytes(figures.kv_bytes), "MiB"),
+        FINISHES.get(figures.finish, figures.finish),
     )
 
 
 def _has_batch(figures: Sequence[SubjectFigures]) -> bool:
-    return any(one.batch_tokens_per_s.count for one in figures)
+    return any(subject.batch_tokens_per_s.count for subject in figures)
 
 
-def _row_html(cells: Sequence[str], places: Sequence[int]) -> str:
-    """Return a row's cells at these places."""
+def _row_html(cells: Sequence[str], columns: Sequence[int]) -> str:
+    """Return a row's cells in these columns."""
     html = f'<th scope="row">{escape(cells[0])}</th>'
-    for place in places[1:]:
-        cell = cells[place]
-        kind = ' class="number"' if place in NUMBER_COLUMNS else ""
-        kind = kind or (' class="words"' if place in WORD_COLUMNS else "")
+    for column in columns[1:]:
+        cell = cells[column]
+        kind = ' class="number"' if column in NUMBER_COLUMNS else ""
+        kind = kind or (' class="words"' if column in WORD_COLUMNS else "")
         value, bracket, spread = cell.partition(" (")
-        is_parted = place in NUMBER_COLUMNS and bool(bracket)
-        text = f"{escape(value)} <small>({escape(spread)}</small>" if is_parted else escape(cell)
+        has_spread = column in NUMBER_COLUMNS and bool(bracket)
+        text = f"{escape(value)} <small>({escape(spread)}</small>" if has_spread else escape(cell)
         html += f"<td{kind}>{text}</td>"
     return html

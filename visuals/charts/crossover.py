@@ -38,7 +38,7 @@ _Y = "ms per step"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crossover:
-    """What is known of where a model turns on a device.
+    """What is measured and counted of where a model turns compute-bound on a device.
 
     Attributes:
         ceilings: The device's roofs; None before they were measured.
@@ -62,34 +62,34 @@ class Crossover:
         return None if self.sweep is None else self.sweep.crossover_tokens
 
 
-def crossover(known: Crossover) -> Chart:
+def crossover(facts: Crossover) -> Chart:
     """Return measured and counted times over the tokens of a step, and where each turns."""
     chart = alt.layer(_lines(), *_points(), *_turns(), _ends())
     return finished(
         chart,
         {
-            "crossover": time_rows(known),
-            "crossover_times": step_time_rows(known.sweep),
-            "crossover_at": crossover_rows(known),
-            "crossover_extent": extent_rows(known),
+            "crossover": time_rows(facts),
+            "crossover_times": token_sweep_rows(facts.sweep),
+            "crossover_at": crossover_rows(facts),
+            "crossover_extent": extent_rows(facts),
         },
         description="Line chart, log-log: milliseconds of a step over the tokens fed in it.",
     )
 
 
-def time_rows(known: Crossover) -> list[Row]:
+def time_rows(facts: Crossover) -> list[Row]:
     """Return the time of a step of each number of tokens, measured and counted."""
     rows: list[Row] = [
         {"tokens": timing.tokens, "ms": milliseconds(timing.median_s), "source": "measured"}
-        for timing in (known.sweep.points if known.sweep is not None else ())
+        for timing in (facts.sweep.points if facts.sweep is not None else ())
     ]
     return rows + [
         {"tokens": tokens, "ms": milliseconds(least_s), "source": "counted"}
-        for tokens, least_s in _least(known)
+        for tokens, least_s in _least(facts)
     ]
 
 
-def step_time_rows(sweep: TokenSweep | None) -> list[Row]:
+def token_sweep_rows(sweep: TokenSweep | None) -> list[Row]:
     """Return the fastest and the slowest step time at each number of tokens."""
     return [
         {
@@ -103,24 +103,24 @@ def step_time_rows(sweep: TokenSweep | None) -> list[Row]:
     ]
 
 
-def crossover_rows(known: Crossover) -> list[Row]:
+def crossover_rows(facts: Crossover) -> list[Row]:
     """Return where the counted and the measured times turn."""
-    turns = {"counted": known.counted_tokens, "measured": known.measured_tokens}
+    turns = {"counted": facts.counted_tokens, "measured": facts.measured_tokens}
     return [
         {
             "tokens": tokens,
             "source": source,
             "side": "right" if tokens < COUNTS[len(COUNTS) // 2] else "left",
-            "label": f"turns at {round(tokens):,} ({source})",
+            "label": f"crossover at {round(tokens):,} ({source})",
         }
         for source, tokens in turns.items()
         if tokens is not None and tokens <= COUNTS[-1] * 2
     ]
 
 
-def extent_rows(known: Crossover) -> list[Row]:
+def extent_rows(facts: Crossover) -> list[Row]:
     """Return the corners of the chart."""
-    times = [row["ms"] for row in time_rows(known)]
+    times = [row["ms"] for row in time_rows(facts)]
     values = [float(ms) for ms in times if isinstance(ms, (int, float))]
     if not values:
         return []
@@ -128,12 +128,12 @@ def extent_rows(known: Crossover) -> list[Row]:
     return [{"tokens": 1, "ms": low / 1.6}, {"tokens": COUNTS[-1], "ms": nice_end(high * 1.1)}]
 
 
-def _least(known: Crossover) -> Sequence[tuple[int, float]]:
+def _least(facts: Crossover) -> Sequence[tuple[int, float]]:
     """Return the counted least time at each number of tokens."""
-    if known.ceilings is None:
+    if facts.ceilings is None:
         return ()
     return [
-        (tokens, lower_bound_seconds(step_cost(known.shape, [(tokens, tokens)]), known.ceilings))
+        (tokens, lower_bound_seconds(step_cost(facts.shape, [(tokens, tokens)]), facts.ceilings))
         for tokens in COUNTS
     ]
 

@@ -20,7 +20,7 @@ from visuals.charts.axes import picked
 from visuals.charts.theme import DECODE, GPU, HOST, MEMORY, Chart, Row, finished, whole_numbers
 from visuals.charts.units import amount, mebibytes, milliseconds, percent, scaled, significant
 
-STEP_TIME, LAUNCHED = "step time", "handed over by the host"
+STEP_TIME, LAUNCHED = "step time", "launched by the host"
 _LAUNCH_NAMES = [STEP_TIME, LAUNCHED]
 
 
@@ -127,7 +127,7 @@ def counter_rows(counters: Counters, samples: Sequence[TelemetrySample]) -> list
 
 
 def launches(trace: RunTrace) -> Chart:
-    """Return each decode step's step time, and the host time until its work was handed over."""
+    """Return each decode step's step time, and the host time until its work was launched."""
     chart = (
         alt.Chart(alt.NamedData("launches"))
         .mark_line(strokeWidth=2)
@@ -147,7 +147,7 @@ def launches(trace: RunTrace) -> Chart:
             ],
         )
     )
-    description = "Two lines: milliseconds of each decode step's step time and of handing it over."
+    description = "Two lines: milliseconds of each decode step, and of its launch by the host."
     return finished(chart, {"launches": launch_rows(trace)}, description=description)
 
 
@@ -170,36 +170,37 @@ def launch_sentence(trace: RunTrace) -> str:
     if lead is None:
         if trace.info.device.kind == "cpu":
             return (
-                "On a CPU an operation has finished when its call returns, so no host runs ahead."
+                "On a CPU an operation has finished when its call returns, so the host never runs "
+                "ahead."
             )
         return "No decode step has been timed yet."
     host, timing = (
         amount(milliseconds(lead.host_s), "ms"),
         amount(milliseconds(lead.step_time_s), "ms"),
     )
-    found = f"The host had handed a decode step over after {host} of its step time of {timing}"
+    launched = f"The host had launched a decode step after {host} of its step time of {timing}"
     if lead.is_behind:
         return (
-            f"{found}: it is **behind**. The device waits for the next operation, so the step is "
-            "bound by launches; a recorded step (graph) removes them."
+            f"{launched}: it is **behind**. The device waits for the next operation, so the "
+            "step is bound by launches; a recorded step (graph) removes them."
         )
-    return f"{found}: it is **ahead**. The device always has work, and sets the pace."
+    return f"{launched}: it is **ahead**. The device always has work and sets the pace."
 
 
 def achieved_rows(trace: RunTrace) -> list[Row]:
     """Return how busy the device looked beside what it achieved; empty before the first step."""
-    found = achieved(trace)
-    if found is None:
+    rates = achieved(trace)
+    if rates is None:
         return []
     return [
-        _rate_row("memory traffic", scaled(found.bytes_per_s, "B/s"), found.bytes_ratio),
-        _rate_row("arithmetic", scaled(found.flops_per_s, "FLOP/s"), found.flops_ratio),
-        *_busy_rows(found),
+        _rate_row("memory traffic", scaled(rates.bytes_per_s, "B/s"), rates.bytes_ratio),
+        _rate_row("arithmetic", scaled(rates.flops_per_s, "FLOP/s"), rates.flops_ratio),
+        *_busy_rows(rates),
     ]
 
 
 def energy_rows(trace: RunTrace) -> list[Row]:
-    """Return the energy of prefill and decode, or why it is not known."""
+    """Return the energy of prefill and decode, or why it is unknown."""
     return [_energy_row(one) for one in energy_by_phase(trace)]
 
 
@@ -221,10 +222,10 @@ def _rate_row(what: str, value: str, ratio: float | None) -> Row:
     return {"decode steps": f"{what}, achieved", "value": value, "of what it can do": share}
 
 
-def _busy_rows(found: Achieved) -> list[Row]:
+def _busy_rows(rates: Achieved) -> list[Row]:
     ratios = {
-        "GPU busy, any kernel": found.busy_ratio,
-        "memory controller busy": found.controller_ratio,
+        "GPU busy, any kernel": rates.busy_ratio,
+        "memory controller busy": rates.controller_ratio,
     }
     return [
         {
@@ -243,9 +244,9 @@ def _energy_row(one: PhaseEnergy) -> Row:
     return {
         "phase": one.phase.value,
         "tokens": one.tokens,
-        "energy a token": amount(per_token, "J") if per_token is not None else one.reason,
-        "uncertain by": sure,
-        "the counter moves": moves,
+        "energy per token": amount(per_token, "J") if per_token is not None else one.reason,
+        "uncertainty": sure,
+        "counter resolution": moves,
     }
 
 

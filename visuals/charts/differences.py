@@ -15,15 +15,15 @@ MOST_WORDS = 3000  # comparing takes time with the square of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class TextPart:
     """A run of words, all of them in the other text or none."""
 
     text: str
     is_different: bool
 
 
-def differing_parts(reference: str, text: str) -> tuple[Part, ...]:
-    """Return the text in parts; those that the reference has not got are marked.
+def differing_parts(reference: str, text: str) -> tuple[TextPart, ...]:
+    """Return the text in parts; those not in the reference are marked.
 
     Beyond the first few thousand words nothing is compared and nothing is marked.
     """
@@ -31,12 +31,12 @@ def differing_parts(reference: str, text: str) -> tuple[Part, ...]:
     compared, rest = new[:MOST_WORDS], "".join(new[MOST_WORDS:])
     matcher = SequenceMatcher(None, old, compared, autojunk=False)
     parts = [
-        Part(text="".join(compared[start:end]), is_different=kind != "equal")
+        TextPart(text="".join(compared[start:end]), is_different=kind != "equal")
         for kind, _, _, start, end in matcher.get_opcodes()
         if end > start
     ]
     if rest:
-        parts.append(Part(text=rest, is_different=False))
+        parts.append(TextPart(text=rest, is_different=False))
     return _joined(parts)
 
 
@@ -54,21 +54,21 @@ def agreement(reference: Sequence[int], ids: Sequence[int]) -> str:
     return f"the same for {counted(same, 'token')}, then different"
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+def _joined(parts: Sequence[TextPart]) -> tuple[TextPart, ...]:
     """Return the parts with blanks between two different ones counted to them."""
-    joined: list[Part] = []
+    joined: list[TextPart] = []
     for index, part in enumerate(parts):
         before, after = parts[max(index - 1, 0)], parts[min(index + 1, len(parts) - 1)]
         is_gap = not part.text.strip() and before.is_different and after.is_different
         is_different = part.is_different or is_gap
         if joined and joined[-1].is_different == is_different:
-            joined[-1] = Part(text=joined[-1].text + part.text, is_different=is_different)
+            joined[-1] = TextPart(text=joined[-1].text + part.text, is_different=is_different)
         else:
-            joined.append(Part(text=part.text, is_different=is_different))
+            joined.append(TextPart(text=part.text, is_different=is_different))
     return tuple(joined)
 
 
-def marked_html(parts: Sequence[Part]) -> str:
+def marked_html(parts: Sequence[TextPart]) -> str:
     """Return the parts as HTML in which nothing of the text is markup."""
     return "".join(
         f"<mark>{escape(part.text)}</mark>"

@@ -1,4 +1,4 @@
-"""The headline figures of a run, each with its unit, how it was come by and what it rests on.
+"""The headline figures of a run, each with its unit, where it comes from and what it rests on.
 
 No torch.
 """
@@ -27,9 +27,9 @@ class Figure:
         label: Its short name on the page.
         value: The number as text, a dash where too little was measured.
         unit: The unit, the same however the number grows.
-        source: How it was come by.
+        source: Where it comes from.
         steps: How many steps it rests on.
-        note: What must be known to read it, such as that a cold step is inside; often empty.
+        note: What is needed to read it, such as that a cold step is included; often empty.
         explanation: What it is, in plain words.
     """
 
@@ -72,7 +72,7 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
         steps,
         note=", ".join(part for part in (COLD * summary.is_cold, chunks) if part),
         explanation="Time to first token: the step times from the start of prefill up to the first "
-        "output token. Tokenising the prompt and drawing are not in it.",
+        "output token. Tokenising the prompt and drawing are not included.",
     )
 
 
@@ -102,8 +102,8 @@ def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, 
         milliseconds(summary.tpot_s),
         steps,
         note=note,
-        explanation="Time per output token: the mean time between two tokens, the first left "
-        "out: (end-to-end time \u2212 TTFT) / (output tokens \u2212 1).",
+        explanation="Time per output token: the mean time between two tokens, the first "
+        "excluded: (end-to-end time \u2212 TTFT) / (output tokens \u2212 1).",
     )
     return (*shares, tpot)
 
@@ -116,7 +116,7 @@ def _rates(summary: LatencySummary, steps: int, *, is_cold: bool) -> tuple[Figur
         summary.sequence_tokens_per_s,
         decode_steps,
         note=COLD * is_cold,
-        explanation="Tokens per second while decoding: 1 / TPOT. Prefill is not in it.",
+        explanation="Tokens per second while decoding: 1 / TPOT. Prefill is not included.",
     )
     e2e = _figure(
         ("e2e_rate", "end to end", "tok/s"),

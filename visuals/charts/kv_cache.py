@@ -1,6 +1,6 @@
 """The K/V cache: bytes after each step, in total or by layers, and tokens in each layer.
 
-The bytes are read off the cache's own tensors; the dashed line is the same number counted from the
+The bytes are read from the cache's own tensors; the dashed line is the same number counted from the
 model's shape, where its layers keep every token. No torch.
 """
 
@@ -24,8 +24,8 @@ _MIB = "MiB stored"
 
 EXPLANATION = {
     "what": "The keys and values that every layer keeps of each token fed, so that no token has to "
-    "be fed twice. Prefill fills one row a prompt token, each decode step adds one row.",
-    "how": "Measured: read off the cache's own tensors after each step. The dashed line is "
+    "be fed twice. Prefill fills one row per prompt token; each decode step adds one row.",
+    "how": "Measured: read from the cache's own tensors after each step. The dashed line is "
     "counted from the model's shape.",
     "formula": "bytes per token = 2 \u00d7 layers \u00d7 K/V heads \u00d7 head size \u00d7 bytes "
     "of one number",
@@ -174,7 +174,7 @@ def caption(events: Sequence[StepEvent], shape: ModelShape) -> str:
         return f"{counted(rows, 'row')} stored {where}; {used} used."
     agreement = "as counted" if expected == cache.used_bytes else f"{expected:,} bytes counted"
     per_token = f"{shape.kv_bytes_per_token:,}"
-    return f"+{counted(rows, 'token')} of {per_token} bytes; {used} used, {agreement}."
+    return f"+{counted(rows, 'token')} ({per_token} bytes); {used} used, {agreement}."
 
 
 def counted_bytes(event: StepEvent, shape: ModelShape) -> int | None:

@@ -22,7 +22,7 @@ EXPLANATION = {
     "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
     "feeds one token a pass, so each has its own axis.",
     "how": "Measured: one step time of the clock over the forward pass and the choice of the "
-    "token, ended when the device was done. Drawing, pausing and pacing are in no step time. "
+    "token, ended when the device was done. Drawing, pausing and pacing are not part of it. "
     "Hollow bars are cold (the first calls after the model was loaded) or observed (something was "
     "captured). The dashed line is counted: the least time of the step under the device's measured "
     "roofs.",
@@ -44,7 +44,7 @@ def decode_step_times(trace: RunTrace | None = None) -> Chart:
     return _step_times("decode_step_times", "decode step", DECODE, _datasets(trace, Phase.DECODE))
 
 
-def step_time_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> list[Row]:
+def phase_step_rows(events: Iterable[StepEvent], phase: Phase, *, first: int = 1) -> list[Row]:
     """Return one row for each step of a phase; ``first`` is the number of the first one."""
     steps = (event for event in events if event.phase is phase)
     return [_step_time_row(k, event) for k, event in enumerate(steps, start=first)]
@@ -107,8 +107,8 @@ def _named(event: StepEvent) -> str:
     """Return the reason why a step does not count as warm."""
     reasons = {
         "warm": "",
-        "cold": ", cold: first-call costs are inside",
-        "observed": ", observed: looking cost time",
+        "cold": ", cold: includes first-call costs",
+        "observed": ", observed: capturing cost time",
     }
     return reasons[_kind(event)]
 
@@ -138,7 +138,7 @@ def _datasets(trace: RunTrace | None, phase: Phase) -> dict[str, list[Row]] | No
     if trace is None:
         return None
     name = f"{phase.value}_step_times"
-    rows = medians(step_time_rows(trace.events, phase), "ms")
+    rows = medians(phase_step_rows(trace.events, phase), "ms")
     return {
         name: rows,
         f"{name}_bounds": picked(bound_rows(trace.events, trace.info, phase)),

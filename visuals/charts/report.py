@@ -33,12 +33,12 @@ DRAW = """
 const charts = JSON.parse(document.getElementById("charts").textContent);
 let drawn = 0;
 for (const [name, spec] of Object.entries(charts)) {
-  const place = document.getElementById("chart-" + name);
+  const box = document.getElementById("chart-" + name);
   try {
-    await window.vegaEmbed(place, spec, { renderer: "svg", actions: { editor: false } });
+    await window.vegaEmbed(box, spec, { renderer: "svg", actions: { editor: false } });
     drawn += 1;
   } catch (error) {
-    place.textContent = "This chart cannot be drawn here: " + error.message;
+    box.textContent = "This chart cannot be drawn here: " + error.message;
   }
 }
 document.documentElement.dataset.drawn = String(drawn);
@@ -145,7 +145,7 @@ def _charts(parts: _Parts) -> str:
 
 
 def _texts(parts: _Parts) -> str:
-    """Return every prompt and answer; words that the first answer has not got are marked."""
+    """Return every prompt and answer; words that are not in the first answer are marked."""
     first = parts.subjects[0].samples[0]
     cards: list[str] = []
     for subject in parts.subjects:
@@ -156,13 +156,13 @@ def _texts(parts: _Parts) -> str:
             if is_first
             else marked_html(differing_parts(first.text, sample.text))
         )
-        told = "" if is_first else f" ({agreement(first.token_ids, sample.token_ids)})"
+        note = "" if is_first else f" ({agreement(first.token_ids, sample.token_ids)})"
         cards.append(
             f"<article><h3>{escape(subject.label)}: {escape(subject.title)}</h3>"
             f"<h4>Prompt</h4><pre>{escape(sample.request.prompt_text)}</pre>"
-            f"<h4>Answer{escape(told)}</h4><pre>{marked}</pre></article>"
+            f"<h4>Answer{escape(note)}</h4><pre>{marked}</pre></article>"
         )
-    note = "" if len(cards) == 1 else "<p>Marked: words that the first answer has not got.</p>"
+    note = "" if len(cards) == 1 else "<p>Marked: words not in the first answer.</p>"
     return f"<h2>Prompts and answers</h2>{note}<div class='texts'>{''.join(cards)}</div>"
 
 

@@ -1,6 +1,6 @@
 """The roofline: each step's rate of computing over its FLOP per byte, under the device's two roofs.
 
-Points are measured step times of counted work. A roof is drawn only with how it was come by:
+Points are measured step times of counted work. A roof is drawn only with where it comes from:
 measured solid, from a data sheet dotted. No torch.
 """
 

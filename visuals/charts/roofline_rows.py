@@ -22,7 +22,7 @@ from visuals.charts.axes import picked
 from visuals.charts.theme import Row
 from visuals.charts.units import amount, percent, share, significant
 
-NOT_MEASURED = "This run has no roofs: they were not measured where and when it was made."
+NOT_MEASURED = "This run has no roofs: they were not measured on its device when it was made."
 NOT_COUNTED = "This run's file lists no weight matrices, so its work cannot be counted."
 LEAST_INTENSITY, MOST_INTENSITY = 0.1, 1000.0
 ROOM = 3.0  # the axis goes on so far beyond the ridge
@@ -147,7 +147,7 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
         return NOT_COUNTED
     newest = next((e for e in reversed(events) if part_seconds(e, part) is not None), None)
     if newest is None:
-        return "No step of this run was timed in parts; of a run that goes, one in eight is."
+        return "No step of this run was timed in parts; during a run, one step in eight is."
     row = _point_row(newest, info, part)
     if row is None:
         return "This step moved nothing that was counted."
@@ -162,17 +162,17 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
 
 def alarm(events: Iterable[StepEvent], info: RunInfo) -> str:
     """Return why the newest point above a roof cannot be right; empty when none is above."""
-    told = ""
+    alarm = ""
     for event in events:
         for part in Part:
             point = points_of(event, info, part)
             if point is not None and point.alarm:
-                told = f"Step {event.index}, {part.value}: {point.alarm}"
-    return told
+                alarm = f"Step {event.index}, {part.value}: {point.alarm}"
+    return alarm
 
 
 def lower_bound_s(event: StepEvent, info: RunInfo) -> float | None:
-    """Return the least time of a step under the measured roofs; None where that is not known."""
+    """Return the least time of a step under the measured roofs; None where that is unknown."""
     point = points_of(event, info, Part.STEP)
     return None if point is None else point.lower_bound_s
 
@@ -201,7 +201,7 @@ def _named(event: StepEvent, part: Part, attention: str) -> str:
     if event.cold:
         return " (cold step)."
     if part is Part.ATTENTION:
-        return f"; counted as causal, run as {attention}."
+        return f"; counted for causal attention; computed with {attention}."
     return " (observed step)." if event.observed and part is Part.STEP else "."
 
 

@@ -18,7 +18,7 @@ from visuals.charts.theme import DECODE, HOST, HOST_LIGHT, PREFILL, Cell, Chart,
 
 EXPLANATION = {
     "what": "Left, one step: what each row has stored (green), what it is fed (blue in prefill, "
-    "orange in decode) and its padding (hatched). Middle, one lane a slot over time: prefill, "
+    "orange in decode) and its padding (hatched). Middle, one lane per slot over time: prefill, "
     "decode, padding (a row that is done and is fed nothing real until its batch is over), waiting "
     "(while another row's prompt is fed); the queue holds requests without a slot. Right, the "
     "bytes of the step: weights are read once for all rows, K/V are each row's own.",
@@ -45,7 +45,7 @@ class Assigned(NamedTuple):
     """One row of the batch in one step.
 
     Attributes:
-        number: The request, by its place in the run.
+        number: The request, by its index in the run.
         fed: Tokens fed to it; 0 where it was fed nothing real.
         stored: Real tokens in its cache after the step.
         is_done: It has its last token, before or with this step.
@@ -66,7 +66,7 @@ class SlotStep(NamedTuple):
         began_s: On the run's own time.
         columns: Columns of the cache, padding included.
         queued: Requests that had come in when it ended and had no slot.
-        stored: Real tokens fed so far to each request that has begun, by its place in the run.
+        stored: Real tokens fed so far to each request that has begun, by its index in the run.
     """
 
     event: StepEvent

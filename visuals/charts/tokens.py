@@ -82,7 +82,7 @@ def output_item(row: RowStep, place: tuple[int, int], pieces: dict[int, TokenPie
 
 
 def piece_of(token_id: int, pieces: dict[int, TokenPiece]) -> TokenPiece:
-    """Return a token's piece; one that is not known stands for no bytes."""
+    """Return a token's piece; an unknown one stands for no bytes."""
     return pieces.get(token_id) or TokenPiece(token_id=token_id, raw=b"")
 
 

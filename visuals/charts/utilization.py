@@ -1,6 +1,6 @@
 """How busy the machine was while the run went, in percent and in watts over host time.
 
-A reading that this machine does not give is left out and the reason is told. No torch.
+A reading that this machine does not give is left out, with the reason. No torch.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _more_of_gpu(sample: TelemetrySample) -> list[Row]:
         "memory controller": amount(percent(sample.memory_controller_busy_ratio), "%"),
         "GPU clock": scaled(sample.sm_clock_hz, "Hz"),
         "GPU temperature": amount(sample.temperature_c, "\u00b0C"),
-        "clocks held down by": ", ".join(held) if held else DASH,
+        "clocks limited by": ", ".join(held) if held else DASH,
     }
     return [
         {"name": name, "colour": GPU, "width": 2.5, "text": text}

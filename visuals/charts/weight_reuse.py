@@ -97,9 +97,9 @@ def newest_step(events: Sequence[StepEvent], phase: Phase) -> StepEvent | None:
     return next((event for event in reversed(events) if event.phase is phase), None)
 
 
-def is_changed(seen: Sequence[StepEvent], events: Sequence[StepEvent]) -> bool:
+def is_changed(drawn: Sequence[StepEvent], events: Sequence[StepEvent]) -> bool:
     """Tell whether the newest steps of both phases multiply other numbers of rows than before."""
-    return any(_rows_of(seen, phase) != _rows_of(events, phase) for phase in Phase)
+    return any(_rows_of(drawn, phase) != _rows_of(events, phase) for phase in Phase)
 
 
 def logit_rows(event: StepEvent) -> int:

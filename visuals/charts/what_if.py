@@ -66,7 +66,7 @@ def results(answer: WhatIf, workload: Workload, memory_bytes: int | None) -> tup
             key="sequence_rate",
             label="Each sequence, at most",
             value=amount(answer.sequence_tokens_per_s, "tok/s"),
-            note="while decoding",
+            note="during decode",
             help="1 / ITL.",
         ),
         Result(
@@ -88,7 +88,7 @@ def results(answer: WhatIf, workload: Workload, memory_bytes: int | None) -> tup
             label="Decode intensity",
             value=amount(answer.decode.flops_per_byte, "FLOP/byte"),
             note=f"ridge {significant(answer.ceilings.ridge_flops_per_byte)}",
-            help="Operations for each byte moved; left of the ridge a step is memory-bound.",
+            help="Operations per byte moved; left of the ridge a step is memory-bound.",
         ),
     )
 
@@ -104,10 +104,10 @@ def turns(answer: WhatIf) -> tuple[str, ...]:
         + (
             f"from a batch of **{batch:,}** on."
             if batch
-            else "at no batch: each sequence brings K/V of its own, so it stays memory-bound."
+            else "at no batch size: each sequence has its own K/V, so the step stays memory-bound."
         ),
         "A decode step reads more K/V than weights "
-        + (f"from a batch of **{kv:,}** on." if kv else "at no batch."),
+        + (f"from a batch of **{kv:,}** on." if kv else "at no batch size."),
     )
 
 

@@ -34,7 +34,7 @@ def _step_time_tables(drawn: Drawn) -> Frame:
     tables: Frame = {}
     for phase in Phase:
         before = sum(event.phase is phase for event in drawn.trace.events[: drawn.seen])
-        rows = latency.step_time_rows(drawn.fresh, phase, first=before + 1)
+        rows = latency.phase_step_rows(drawn.fresh, phase, first=before + 1)
         if rows:
             name = f"{phase.value}_step_times"
             tables[name] = appended(rows)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from inference.process.messages import ModelReady, SweepBatches
 from inference.records.batches import BatchSweep
-from visuals.charts.batching import Known, gain_sentences, limit_sentences
+from visuals.charts.batching import BatchFacts, gain_sentences, limit_sentences
 from visuals.charts.units import counted, date_text
 from visuals.charts.what_if import roofs_text
 from visuals.live.hub import Hub
@@ -89,11 +89,11 @@ def _choices(ready: ModelReady) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sorted(batches or BATCHES[:1])), contexts
 
 
-def _known(
+def _facts(
     hub: Hub, ready: ModelReady, batches: tuple[int, ...], contexts: tuple[int, ...]
-) -> Known:
+) -> BatchFacts:
     status = hub.measure_status()
-    return Known(
+    return BatchFacts(
         shape=ready.shape,
         batches=batches,
         contexts=contexts,
@@ -113,13 +113,13 @@ def _sweep(hub: Hub, ready: ModelReady) -> BatchSweep | None:
 def _limits(
     hub: Hub, ready: ModelReady, batches: tuple[int, ...], contexts: tuple[int, ...]
 ) -> None:
-    known = _known(hub, ready, batches, contexts)
-    if known.ceilings is None:
+    facts = _facts(hub, ready, batches, contexts)
+    if facts.ceilings is None:
         st.info("Measure this machine's roofs on the Roofline page for the counted lines.")
         return
     st.markdown("**Where the benefit ends**, counted from the measured roofs:")
-    st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(known)))
-    st.caption(f"Roofs: {roofs_text(known.ceilings)}.")
+    st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(facts)))
+    st.caption(f"Roofs: {roofs_text(facts.ceilings)}.")
 
 
 def _pictures(
@@ -130,15 +130,15 @@ def _pictures(
 
     @st.fragment(run_every=POLL_S * 2 if is_sweeping else None)
     def pictures() -> None:
-        known = _known(hub, ready, batches, contexts)
-        if not known.points and not known.predictions:
+        facts = _facts(hub, ready, batches, contexts)
+        if not facts.points and not facts.predictions:
             st.info(
                 "Nothing has been measured yet. The sweep takes a minute or two on a small machine."
             )
         else:
-            show_charts(known, key="here")
-        if known.sweep is not None:
-            _measured_text(known.sweep)
+            show_charts(facts, key="here")
+        if facts.sweep is not None:
+            _measured_text(facts.sweep)
 
     pictures()
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from visuals.charts.batching import Known, batch_bytes, batch_rates, batch_times, sequence_rates
+from visuals.charts.batching import (
+    BatchFacts,
+    batch_bytes,
+    batch_rates,
+    batch_times,
+    sequence_rates,
+)
 from visuals.pages.session import bound, field_of
 
 CHART_HEIGHT = 290
 
 
-def show_charts(known: Known, *, key: str) -> None:
+def show_charts(facts: BatchFacts, *, key: str) -> None:
     """Show the three figures over the batch, and the bytes."""
     st.caption(
         "Solid with points: **measured**. Dashed: **counted**, a lower bound on time and an upper "
@@ -25,21 +31,21 @@ def show_charts(known: Known, *, key: str) -> None:
     ):
         with box:
             st.altair_chart(
-                chart(known).properties(height=CHART_HEIGHT),
+                chart(facts).properties(height=CHART_HEIGHT),
                 width="stretch",
                 theme="streamlit",
                 key=f"{key}-batch-{name}",
             )
     with right:
-        _bytes(known, key=key)
+        _bytes(facts, key=key)
 
 
-def _bytes(known: Known, *, key: str) -> None:
-    names = {f"{context:,}": context for context in known.contexts}
+def _bytes(facts: BatchFacts, *, key: str) -> None:
+    names = {f"{context:,}": context for context in facts.contexts}
     widget = bound(f"{key}-bytes-context", list(names), first=list(names)[-1])
     context = names[field_of(widget["key"])]
     st.altair_chart(
-        batch_bytes(known, context).properties(height=CHART_HEIGHT),
+        batch_bytes(facts, context).properties(height=CHART_HEIGHT),
         width="stretch",
         theme="streamlit",
         key=f"{key}-batch-bytes",

@@ -11,7 +11,7 @@ from inference.counting.public_shapes import STORED_DTYPES, public_shape
 from inference.process.messages import ModelReady
 from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
-from visuals.charts.batching import Known, limit_sentences
+from visuals.charts.batching import BatchFacts, limit_sentences
 from visuals.charts.what_if import roofs_text
 from visuals.pages.batching_charts import show_charts
 from visuals.pages.markdown import escaped
@@ -42,7 +42,7 @@ def elsewhere_section(ready: ModelReady | None) -> None:
             st.error(escaped(str(error)))
             return
         contexts = tuple(sorted(CONTEXTS[name] for name in chosen or ["2,048"]))
-        known = Known(
+        facts = BatchFacts(
             shape=shape,
             batches=BATCHES,
             contexts=contexts,
@@ -50,10 +50,10 @@ def elsewhere_section(ready: ModelReady | None) -> None:
             memory_bytes=device_memory_bytes(device),
         )
         st.markdown("**Where the benefit ends**, counted from the data sheet:")
-        st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(known)))
+        st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(facts)))
         st.caption(f"Roofs: {roofs_text(ceilings)}. Everything here is **counted**.")
     with right:
-        show_charts(known, key="elsewhere")
+        show_charts(facts, key="elsewhere")
 
 
 def _shape(ready: ModelReady | None, dtype: str) -> ModelShape:

@@ -33,7 +33,7 @@ def crossover_section(hub: Hub, ready: ModelReady) -> None:
     """Draw where a step of the loaded model turns from memory- to compute-bound."""
     status = hub.measure_status()
     ceilings = status.ceilings.ceilings if status.ceilings is not None else None
-    known = Crossover(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
+    facts = Crossover(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
     left, right = st.columns([5, 7], gap="medium")
     with left:
         st.markdown(
@@ -45,7 +45,7 @@ def crossover_section(hub: Hub, ready: ModelReady) -> None:
         measure_controls(
             hub, SweepTokens(counts=COUNTS), label="Measure the crossover", key="sweep"
         )
-        _sentences(known)
+        _sentences(facts)
     with right:
         if ceilings is None and status.sweep is None:
             st.info(
@@ -53,7 +53,7 @@ def crossover_section(hub: Hub, ready: ModelReady) -> None:
             )
         else:
             st.altair_chart(
-                crossover(known).properties(height=CHART_HEIGHT),
+                crossover(facts).properties(height=CHART_HEIGHT),
                 width="stretch",
                 theme="streamlit",
                 key="crossover",
@@ -62,18 +62,18 @@ def crossover_section(hub: Hub, ready: ModelReady) -> None:
         _move_it(ready, ceilings)
 
 
-def _sentences(known: Crossover) -> None:
+def _sentences(facts: Crossover) -> None:
     """Say where the counted and the measured crossover lie, and why they differ."""
-    counted, measured = known.counted_tokens, known.measured_tokens
+    counted, measured = facts.counted_tokens, facts.measured_tokens
     if counted is not None:
         st.markdown(f"**Counted: {counted:,} tokens** \u2013 beyond this, computing takes longer.")
-    elif known.ceilings is not None:
+    elif facts.ceilings is not None:
         st.markdown("**Counted:** with these roofs, no step is compute-bound.")
-    if measured is not None and known.sweep is not None:
+    if measured is not None and facts.sweep is not None:
         st.markdown(
             f"**Measured: {round(measured):,} tokens** \u2013 where the time of a one-token step "
-            f"({amount(milliseconds(known.sweep.floor_s), 'ms')}) meets the highest rate reached "
-            f"({amount(known.sweep.most_tokens_per_s, 'tok/s')})."
+            f"({amount(milliseconds(facts.sweep.floor_s), 'ms')}) meets the highest rate reached "
+            f"({amount(facts.sweep.most_tokens_per_s, 'tok/s')})."
         )
     if counted is not None and measured is not None:
         st.caption(

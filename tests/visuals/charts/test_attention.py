@@ -177,15 +177,15 @@ def test_the_words_of_a_batch_count_its_steps_without_making_any_anew(
     assert len(made) == 1
 
 
-def test_what_capturing_cost_is_told_with_the_step_times_with_and_without_it() -> None:
+def test_what_capturing_cost_stands_with_the_step_times_with_and_without_it() -> None:
     decode = replace(RUN.events[1], cold=False)
     captured = replace(decode, capture_s=0.0004, duration_s=0.0412)
     plain = replace(decode, duration_s=0.041)
 
     assert capture_cost((plain,)) == ""
     assert capture_cost((captured,)).replace("\u00a0", " ") == (
-        "Looking: 0.400 ms after a step, in no step time; step times 41.2 ms with it (medians)."
+        "Capturing: 0.400 ms after each step, not counted; median step 41.2 ms with it."
     )
-    assert "step times 41.2 ms with it, 41.0 ms without" in capture_cost((captured, plain)).replace(
-        "\u00a0", " "
-    )
+    assert "median step 41.2 ms with it, 41.0 ms without" in capture_cost(
+        (captured, plain)
+    ).replace("\u00a0", " ")

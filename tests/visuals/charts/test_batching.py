@@ -13,7 +13,7 @@ from inference.records.batches import BatchSweep, BatchTiming
 from inference.records.costs import Ceilings, Source
 from tests.builders import TINY_DEVICE, TINY_SHAPE
 from visuals.charts.batching import (
-    Known,
+    BatchFacts,
     batch_bytes,
     batch_rates,
     batch_times,
@@ -49,7 +49,7 @@ SWEEP = BatchSweep(
     points=(timing(1, 2048, 0.010), timing(4, 2048, 0.016), timing(1, 99, 0.008)),
     is_whole=True,
 )
-KNOWN = Known(
+KNOWN = BatchFacts(
     shape=LLAMA,
     batches=(1, 4, 128),
     contexts=(2048, 8192),
@@ -64,7 +64,7 @@ def datasets(chart: Chart) -> dict[str, list[dict[str, Any]]]:
 
 
 @every_chart
-def test_measured_points_stand_beside_counted_lines(chart: Callable[[Known], Chart]) -> None:
+def test_measured_points_stand_beside_counted_lines(chart: Callable[[BatchFacts], Chart]) -> None:
     rows = datasets(chart(KNOWN))[chart.__name__]
 
     measured = [(r["batch"], r["context"]) for r in rows if r["source"] == "measured"]
@@ -83,7 +83,9 @@ def test_times_and_rates_are_of_the_same_step_times() -> None:
 
 
 @every_chart
-def test_axes_are_logarithmic_and_titled_with_their_units(chart: Callable[[Known], Chart]) -> None:
+def test_axes_are_logarithmic_and_titled_with_their_units(
+    chart: Callable[[BatchFacts], Chart],
+) -> None:
     lines = chart(KNOWN).to_dict()["layer"][0]["encoding"]
 
     assert lines["x"]["scale"]["type"] == lines["y"]["scale"]["type"] == "log"
@@ -126,8 +128,8 @@ def test_the_gain_of_the_largest_batch_is_said_with_its_price() -> None:
 
 
 @every_chart
-def test_without_roofs_there_are_measured_points_only(chart: Callable[[Known], Chart]) -> None:
-    known = Known(shape=LLAMA, batches=(1, 4), contexts=(2048,), sweep=SWEEP)
+def test_without_roofs_there_are_measured_points_only(chart: Callable[[BatchFacts], Chart]) -> None:
+    known = BatchFacts(shape=LLAMA, batches=(1, 4), contexts=(2048,), sweep=SWEEP)
 
     rows = datasets(chart(known))[chart.__name__]
 
@@ -137,9 +139,9 @@ def test_without_roofs_there_are_measured_points_only(chart: Callable[[Known], C
 
 @every_chart
 def test_a_shape_that_cannot_be_counted_has_an_empty_chart(
-    chart: Callable[[Known], Chart],
+    chart: Callable[[BatchFacts], Chart],
 ) -> None:
-    known = Known(shape=TINY_SHAPE, batches=(1,), contexts=(64,), ceilings=H100)
+    known = BatchFacts(shape=TINY_SHAPE, batches=(1,), contexts=(64,), ceilings=H100)
 
     assert datasets(chart(known))[chart.__name__] == []
     assert datasets(batch_bytes(known, 64))["batch_bytes"] == []

@@ -114,10 +114,10 @@ def test_states_are_named_so_and_are_in_no_sum() -> None:
     assert shown["verdict"] == "equal"
 
 
-def test_a_layout_that_is_not_known_is_not_counted() -> None:
+def test_an_unknown_layout_is_not_counted() -> None:
     shape = replace(SHAPE, kv_row_bytes_per_layer=(), kv_bytes_per_token=None)
 
     shown = told(event(10, 1280), replace(INFO, shape=shape))
 
     assert shown["verdict"] == "not counted"
-    assert shown["lines"][0][1] == "not known"
+    assert shown["lines"][0][1] == "unknown"

@@ -217,12 +217,12 @@ def test_captions_tell_what_the_newest_step_did() -> None:
 
     assert latency_caption(()) == "No step yet."
     assert latency_caption(LONG.events[:1]) == (
-        "Prefill of 3 tokens took 50.0\u00a0ms, cold: first-call costs are inside."
+        "Prefill of 3 tokens took 50.0\u00a0ms, cold: includes first-call costs."
     )
     assert latency_caption(LONG.events) == (
         "This step 50.0\u00a0ms; median of 2 warm steps 50.0\u00a0ms."
     )
-    assert cache_caption(LONG.events, shape).startswith("+1 token of 64 bytes; ")
+    assert cache_caption(LONG.events, shape).startswith("+1 token (64 bytes); ")
     assert cache_caption(LONG.events, shape).endswith(" used, as counted.")
 
 

@@ -26,7 +26,7 @@ from visuals.charts.compare_rows import (
     cache_rows,
     fit_caption,
     roofline_rows,
-    step_time_rows,
+    subject_step_rows,
     ttft_rows,
 )
 from visuals.charts.compare_table import COLUMNS, table_html, table_rows, verdict
@@ -60,11 +60,11 @@ SUBJECTS = subjects_of([run("ab"), run("abcd", 0.2), run("abcd", 0.4, run_id="ag
 
 
 def test_decode_is_aligned_at_its_start_and_repeats_are_joined_to_their_median() -> None:
-    rows = step_time_rows(SUBJECTS[1], "step")
+    rows = subject_step_rows(SUBJECTS[1], "step")
 
     assert [row["k"] for row in rows] == [1, 2, 3, 4, 5]
     assert [row["ms"] for row in rows] == pytest.approx([300.0] * 5)
-    assert [row["k"] for row in step_time_rows(SUBJECTS[1], "context")] == [5, 6, 7, 8, 9]
+    assert [row["k"] for row in subject_step_rows(SUBJECTS[1], "context")] == [5, 6, 7, 8, 9]
 
 
 def test_the_cache_begins_with_what_prefill_stored() -> None:
@@ -77,7 +77,7 @@ def test_the_cache_begins_with_what_prefill_stored() -> None:
 def test_long_runs_are_thinned_and_keep_their_median() -> None:
     [subject] = subjects_of([run("ab", tokens=2001)])
 
-    rows = step_time_rows(subject, "step")
+    rows = subject_step_rows(subject, "step")
 
     assert len(rows) <= 400
     assert [row["ms"] for row in rows] == pytest.approx([100.0] * len(rows))
@@ -174,7 +174,7 @@ def test_the_table_shows_medians_with_both_ends_and_what_a_difference_means() ->
     assert told["TPOT, ms"] == "300 (200\u2013400)"
     assert told["TTFT, ms"] == "300 (200\u2013400) (cold)"
     assert told["K/V at the end"] == "0.000549\u00a0MiB"
-    assert "without repeats no spread is known" in told["decode against the first"]
+    assert "without repeats the spread is unknown" in told["decode against the first"]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,8 @@ def test_the_table_shows_medians_with_both_ends_and_what_a_difference_means() ->
         ((10.0, 10.1), (12.0, 12.1), "20 % faster, more than the spread"),
         ((10.0, 12.0), (10.0, 13.0), "5 % faster, smaller than the spread"),
         ((10.0, 10.1), (5.0, 5.1), "50 % slower, more than the spread"),
-        ((), (1.0, 1.0), "not known"),
+        ((10.0, 10.1), (58.2, 58.3), "5.8 times as fast, more than the spread"),
+        ((), (1.0, 1.0), "unknown"),
     ],
 )
 def test_a_difference_smaller_than_the_spread_is_called_that(
@@ -209,7 +210,7 @@ def test_nothing_of_a_prompt_is_markup_in_the_table() -> None:
     assert "<b>" not in html
 
 
-def test_words_that_the_reference_has_not_got_are_marked_and_markup_is_text() -> None:
+def test_words_not_in_the_reference_are_marked_and_markup_is_text() -> None:
     parts = differing_parts("the sky is blue", "the sea is <b>blue</b>")
 
     assert "".join(part.text for part in parts) == "the sea is <b>blue</b>"

@@ -51,7 +51,7 @@ def test_each_decode_step_has_its_step_time_and_the_hosts_part_of_it() -> None:
 
     assert [(row["step"], row["what"], row["ms"]) for row in rows[:2]] == [
         (1, "step time", 50.0),
-        (1, "handed over by the host", 10.0),
+        (1, "launched by the host", 10.0),
     ]
     assert len(rows) == 6
 
@@ -100,11 +100,11 @@ def test_counters_that_were_not_read_make_an_empty_chart(counters: object) -> No
     assert chart.to_dict()["datasets"] == {counters.key: []}
 
 
-def test_energy_that_is_not_known_has_its_reason_in_the_table() -> None:
+def test_unknown_energy_has_its_reason_in_the_table() -> None:
     rows = energy_rows(gpu_trace(0.01))
 
     assert [row["phase"] for row in rows] == ["prefill", "decode"]
-    assert rows[1]["energy a token"] == "the GPU's energy counter was not read, or did not move"
+    assert rows[1]["energy per token"] == "the GPU's energy counter was not read, or did not move"
 
 
 def test_a_static_cache_says_how_much_of_its_room_is_used() -> None:
@@ -115,18 +115,18 @@ def test_a_static_cache_says_how_much_of_its_room_is_used() -> None:
     assert cache_sentence(trace) == ""
 
 
-def test_the_panel_lists_the_gpus_other_counters_and_why_clocks_are_held_down() -> None:
+def test_the_panel_lists_the_gpus_other_counters_and_why_clocks_are_limited() -> None:
     readings = {row["name"]: row["text"] for row in newest_readings([FULL])}
 
     assert readings["memory controller"] == "40.0\u00a0%"
     assert readings["GPU clock"] == "1.98\u00a0GHz"
-    assert readings["clocks held down by"] == "power limit"
+    assert readings["clocks limited by"] == "power limit"
 
 
 def test_a_machine_without_a_gpu_lists_none_of_them() -> None:
     names = {row["name"] for row in newest_readings(trace_of([b"a"], [b"b"]).telemetry)}
 
-    assert not names & {"memory controller", "GPU clock", "clocks held down by"}
+    assert not names & {"memory controller", "GPU clock", "clocks limited by"}
 
 
 def test_disturbances_come_before_what_was_not_read() -> None:

@@ -63,7 +63,7 @@ def test_every_dataset_of_the_spec_is_filled_by_a_run(part: Part) -> None:
 
 @every_part
 def test_a_roof_is_never_drawn_untagged(part: Part) -> None:
-    """Every row of a roof says how it was come by, and the style of its line follows from that."""
+    """Every row of a roof says where it comes from, and the style of its line follows from that."""
     trace = counted_trace(device="NVIDIA H100 PCIe")
     spec = CHARTS[part](trace).to_dict()
     name = f"roofline_{part.value}"

@@ -131,8 +131,8 @@ def test_the_turn_is_counted_from_roofs_and_measured_from_step_times() -> None:
     assert known.measured_tokens == pytest.approx(0.08 * 512 / 1.6)
     assert {row["source"] for row in data["crossover"]} == {"measured", "counted"}
     labels = {row["source"]: row["label"] for row in data["crossover_at"]}
-    assert labels["measured"] == "turns at 26 (measured)"
-    assert labels["counted"] == f"turns at {known.counted_tokens} (counted)"
+    assert labels["measured"] == "crossover at 26 (measured)"
+    assert labels["counted"] == f"crossover at {known.counted_tokens} (counted)"
     assert [row["tokens"] for row in data["crossover_times"]] == [1, 8, 64, 512]
 
 
