@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from inference.counting.shape_jobs import app_shape_jobs
 from tests.app.stage import STAGE
 from visuals.pages.batching import batching_page
@@ -29,4 +27,4 @@ PAGES = {
     "runs": lambda: runs_page(HUB, STAGE.store, compared),
 }
 
-PAGES[st.query_params.get("page", "live")]()
+PAGES[STAGE.page]()

@@ -19,11 +19,13 @@ class Stage:
     Attributes:
         store: Of a folder that is not there until a test puts another store here.
         problem: Why runs cannot be kept.
+        page: Which page is shown, where the script has several.
     """
 
     under_test: HubUnderTest = field(default_factory=HubUnderTest)
     store: RunStore = field(default_factory=lambda: RunStore(Path("no-such-folder")))
     problem: str = ""
+    page: str = "live"
     _groups: Groups | None = None
 
     @property
@@ -36,7 +38,7 @@ class Stage:
     def reset(self, folder: Path) -> None:
         """Begin anew with a fresh hub and a store in a folder."""
         self.under_test, self.store = HubUnderTest(), RunStore(folder)
-        self.problem, self._groups = "", None
+        self.problem, self.page, self._groups = "", "live", None
 
 
 STAGE = Stage()

@@ -34,7 +34,7 @@ def page(tmp_path: Path) -> AppTest:
 
 def switched(page: AppTest, name: str) -> AppTest:
     page.query_params.clear()
-    page.query_params["page"] = name
+    STAGE.page = name
     page.run()
     assert not page.exception
     return page

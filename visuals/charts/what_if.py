@@ -189,11 +189,11 @@ def batch_rows(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> li
 
 
 def roofs_text(ceilings: Ceilings) -> str:
-    """Return both roofs and their ridge, with how they were come by."""
+    """Return both roofs and their ridge, and whether they are measured, published or entered."""
     return (
         f"{scaled(ceilings.flops_per_s, 'FLOP/s')}, {scaled(ceilings.bytes_per_s, 'B/s')}, "
         f"ridge {amount(ceilings.ridge_flops_per_byte, 'FLOP/byte')} \u00b7 "
-        f"**{roof_tag(ceilings)}**: {ceilings.method}"
+        f"**{roof_tag(ceilings)}**"
     )
 
 

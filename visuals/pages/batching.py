@@ -11,7 +11,6 @@ from inference.process.messages import ModelReady, SweepBatches
 from inference.records.batches import BatchSweep
 from visuals.charts.batching import BatchFacts, gain_sentences, limit_sentences
 from visuals.charts.units import counted, date_text
-from visuals.charts.what_if import roofs_text
 from visuals.live.hub import Hub
 from visuals.pages.batching_charts import show_charts
 from visuals.pages.batching_elsewhere import elsewhere_section
@@ -23,6 +22,7 @@ from visuals.pages.measure_controls import (
     measure_controls,
     watch_engine,
 )
+from visuals.pages.roofs import roofs_caption
 from visuals.pages.session import bound, enter_page
 
 BATCHES = (1, 2, 4, 8, 16, 32)
@@ -119,7 +119,7 @@ def _limits(
         return
     st.markdown("**Where the benefit ends**, counted from the measured roofs:")
     st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(facts)))
-    st.caption(f"Roofs: {roofs_text(facts.ceilings)}.")
+    st.caption(roofs_caption(facts.ceilings))
 
 
 def _pictures(
@@ -150,9 +150,9 @@ def _measured_text(sweep: BatchSweep) -> None:
     points = counted(len(sweep.points), "point")
     part = "" if sweep.is_whole else " so far"
     st.caption(
-        f"{points} **measured**{part} on {escaped(sweep.device.name)} in {sweep.device.dtype}, "
-        f"{date_text(sweep.measured_at)}: the median of three steps each, on a cache filled in "
-        "advance."
+        f"{points} **measured**{part} on {escaped(sweep.device.name)} in "
+        f"{escaped(sweep.device.dtype)}, {date_text(sweep.measured_at)}: the median of three steps "
+        "each, on a cache filled in advance."
     )
     for left in sweep.left_out:
         st.warning(

@@ -12,9 +12,9 @@ from inference.process.messages import ModelReady
 from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
 from visuals.charts.batching import BatchFacts, limit_sentences
-from visuals.charts.what_if import roofs_text
 from visuals.pages.batching_charts import show_charts
 from visuals.pages.markdown import escaped
+from visuals.pages.roofs import roofs_caption
 from visuals.pages.session import bound
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -51,7 +51,7 @@ def elsewhere_section(ready: ModelReady | None) -> None:
         )
         st.markdown("**Where the benefit ends**, counted from the data sheet:")
         st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(facts)))
-        st.caption(f"Roofs: {roofs_text(ceilings)}. Everything here is **counted**.")
+        st.caption(f"{roofs_caption(ceilings)} Everything here is **counted**.")
     with right:
         show_charts(facts, key="elsewhere")
 
@@ -60,6 +60,6 @@ def _shape(ready: ModelReady | None, dtype: str) -> ModelShape:
     names = [*public_config_names(), *([HELD] if ready is not None else [])]
     name = st.selectbox("Model", names, **bound("be-model", names))
     if name == HELD and ready is not None:
-        st.caption(f"{escaped(ready.model_id)} as loaded, in {ready.device.dtype}.")
+        st.caption(f"{escaped(ready.model_id)} as loaded, in {escaped(ready.device.dtype)}.")
         return ready.shape
     return public_shape(name, dtype)

@@ -117,7 +117,7 @@ def _run(trace: RunTrace) -> None:
     left, right = st.columns(2)
     with left:
         st.markdown("##### Host and device")
-        st.markdown(escaped(launch_sentence(trace)))
+        st.markdown(launch_sentence(trace))
         if launch_rows(trace):
             st.altair_chart(launches(trace), width="stretch", theme="streamlit", key="launches")
         if sentence := cache_sentence(trace):

@@ -193,8 +193,8 @@ def _recorded(hub: Hub) -> None:
     info = trace.info
     st.markdown(
         f":material/history: **A recorded run**, made on {escaped(info.device.name)} in "
-        f"{info.device.dtype} on {date_text(info.started_at)} with {escaped(info.model_id)}. "
-        "Press **Start** to make your own here."
+        f"{escaped(info.device.dtype)} on {date_text(info.started_at)} with "
+        f"{escaped(info.model_id)}. Press **Start** to make your own here."
     )
     run = hub.adopt(trace)
     run_panel(hub, run, key="recorded")

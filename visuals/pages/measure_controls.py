@@ -98,6 +98,8 @@ def _progress(hub: Hub) -> None:
         if status.is_waiting:
             st.progress(0.0, text="Waiting for the current run to end \u2026")
         elif status.stage is not None:
-            st.progress(status.stage.ratio or 0.0, text=f"Measuring: {status.stage.stage} \u2026")
+            st.progress(
+                status.stage.ratio or 0.0, text=f"Measuring: {escaped(status.stage.stage)} \u2026"
+            )
 
     progress_line()

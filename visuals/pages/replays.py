@@ -66,7 +66,7 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
         st.error(escaped(state.sentence), icon=":material/error:")
     info = state.trace.info
     st.caption(
-        f"Recorded on {escaped(info.device.name)} in {info.device.dtype}, "
+        f"Recorded on {escaped(info.device.name)} in {escaped(info.device.dtype)}, "
         f"{date_text(info.started_at)}. The address of this page opens the same view for others "
         "on this server."
     )

@@ -52,6 +52,7 @@ def _model_line(hub: Hub, ready: ModelReady | None) -> bool:
         st.warning(f"The default model could not be loaded: {escaped(status.error)}")
     elif status.stage is not None:
         st.info(
-            f"Loading the model: {status.stage.stage} \u2026 The roofs can be measured afterwards."
+            f"Loading the model: {escaped(status.stage.stage)} \u2026 "
+            "The roofs can be measured afterwards."
         )
     return bool(status.error)

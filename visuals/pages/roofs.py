@@ -6,11 +6,11 @@ import streamlit as st
 
 from inference.counting.costs import step_cost
 from inference.process.messages import MeasureCeilings, ModelReady
-from inference.records.costs import StepCost
+from inference.records.costs import Ceilings, StepCost
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
 from visuals.charts.roofs import sweep_chart
 from visuals.charts.units import amount, date_text, percent, scaled, significant
-from visuals.charts.what_if import counted_roofline
+from visuals.charts.what_if import counted_roofline, roofs_text
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
@@ -41,6 +41,11 @@ def roofs_section(hub: Hub, ready: ModelReady | None) -> None:
                 _sweeps(measured)
 
 
+def roofs_caption(ceilings: Ceilings) -> str:
+    """Return both roofs in Markdown, and where they come from."""
+    return f"Roofs: {roofs_text(ceilings)}: {escaped(ceilings.method)}."
+
+
 def _introduction(measured: MeasuredCeilings | None) -> None:
     st.markdown(
         "**Two roofs bound every step**: how fast this device reads memory, and how fast it "
@@ -59,7 +64,7 @@ def _figures(measured: MeasuredCeilings) -> None:
     with st.container(key="roof-figures"):
         _figure("Memory read, measured", scaled(ceilings.bytes_per_s, "B/s"), measured.best_read)
         _figure(
-            f"Matrix product in {measured.dtype}, measured",
+            f"Matrix product in {escaped(measured.dtype)}, measured",
             scaled(ceilings.flops_per_s, "FLOP/s"),
             measured.best_product,
         )
@@ -77,7 +82,7 @@ def _figures(measured: MeasuredCeilings) -> None:
             "Measure again once it is idle."
         )
     st.caption(
-        f"{escaped(measured.machine)}; torch {measured.torch_version}; "
+        f"{escaped(measured.machine)}; torch {escaped(measured.torch_version)}; "
         f"{date_text(measured.measured_at)}. Last cache: {_cache_text(measured.last_cache_bytes)}."
     )
 

@@ -66,7 +66,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
     if not entries:
         st.info(
             "No run is kept yet. Every run you make on the **Live** page appears here, and run "
-            f"files can be opened above. Folder: `{store.folder}`"
+            f"files can be opened above. Folder: {escaped(str(store.folder))}"
         )
         _shipped()
         return
@@ -76,7 +76,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
         _entry(entry)
     if len(matches) > state.shown:
         st.button("Show more", key="more", on_click=_more, args=(state,))
-    st.caption(f"Kept in `{store.folder}`, one file per run.")
+    st.caption(f"Kept in {escaped(str(store.folder))}, one file per run.")
     _shipped()
 
 

@@ -14,9 +14,10 @@ from inference.records.costs import Ceilings
 from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
 from inference.records.rooflines import Workload
-from visuals.charts.what_if import batch_times, results, roofs_text, turns, whatif_roofline
+from visuals.charts.what_if import batch_times, results, turns, whatif_roofline
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
+from visuals.pages.roofs import roofs_caption
 from visuals.pages.session import bound, session, value_of
 from visuals.pages.widget_keys import CONFIG_FILE
 
@@ -132,7 +133,7 @@ def _answers(
 ) -> None:
     """Show the figures, where the bottleneck changes, and both charts."""
     answer = what_if(shape, ceilings, workload, memory_bytes)
-    st.caption(f"Roofs: {roofs_text(ceilings)}. Everything below is **counted**.")
+    st.caption(f"{roofs_caption(ceilings)} Everything below is **counted**.")
     boxes = st.columns(3) + st.columns(3)
     for box, result in zip(boxes, results(answer, workload, memory_bytes), strict=True):
         box.metric(
