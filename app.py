@@ -15,6 +15,7 @@ from visuals.live.engine_route import engine_routes
 from visuals.live.page_addresses import page_routes
 from visuals.live.route import live_routes
 from visuals.live.vega_bundle import bundle
+from visuals.panel.routes import panel_routes
 
 SAVING_GRACE_S = 5.0  # to write what the runs have gained
 
@@ -45,6 +46,7 @@ routes = [
     *live_routes(app_hub()),
     *attention_routes(app_hub()),
     *engine_routes(app_hub()),
+    *panel_routes(),
     *page_routes(),
 ]
 app = st.App("visuals/pages/main.py", routes=routes, lifespan=engine_lifespan)

@@ -203,7 +203,7 @@ def test_each_request_of_a_batched_run_has_its_latency_and_the_run_its_goodput(
 def test_requests_whose_every_decode_step_was_observed_are_said_to_be_undecided(
     live: AppTest, hub: HubUnderTest
 ) -> None:
-    live.selectbox(key="batch_source").set_value(SAME).run()
+    live.selectbox(key="batch_source").set_value(BatchSource.SAME).run()
     trace = batch_trace(BatchPlan(policy=Policy.CONTINUOUS, slots=2))
     observed = tuple(replace(one, observed=one.phase is Phase.DECODE) for one in trace.events)
     finished_run(hub, live, replace(trace, events=observed))

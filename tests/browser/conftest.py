@@ -90,9 +90,25 @@ def browser() -> Iterator[Browser]:
         yield launched
 
 
+# What the newest panel on the page shows, and how many panels there have been since it was loaded.
+SHOWN = """(roots) => {
+  const root = roots.at(-1);
+  if (!root) return {};
+  const seen = (window.__panels ??= []);
+  if (!seen.includes(root)) seen.push(root);
+  return {
+    run: root.dataset.run,
+    state: root.querySelector(".state").dataset.state || "",
+    steps: Number(root.dataset.steps || 0),
+    mounts: seen.length,
+    ids: [...root.querySelectorAll(".tok.out[data-id]")].map((node) => Number(node.dataset.id)),
+  };
+}"""
+
+
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What the live panel says of itself."""
+    """What the live panel shows."""
 
     state: str = ""
     steps: int = 0
@@ -102,17 +118,17 @@ class Panel:
 
 @dataclass(slots=True)
 class Tab:
-    """One tab, what its console complained of, and what the live panel says of itself."""
+    """One tab, what its console complained of, and what the live panel shows."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
 
     def panel(self) -> Panel:
-        """Return the panel's own counters."""
-        told = self.page.evaluate("window.__tbt ? {...window.__tbt} : {}")
-        if self.run_id and told.get("run") != self.run_id:
+        """Return what the panel shows of the run in the address."""
+        shown = self.page.locator(".tbt").evaluate_all(SHOWN)
+        if self.run_id and shown.get("run") != self.run_id:
             return Panel()  # the recorded run, or the one before
-        return Panel(**{name: told[name] for name in Panel.__slots__ if name in told})
+        return Panel(**{name: shown[name] for name in Panel.__slots__ if name in shown})
 
     def wait_for(self, is_so: Callable[[Panel], bool], timeout_s: float = 60.0) -> None:
         wait_until(lambda: is_so(self.panel()), timeout_s)

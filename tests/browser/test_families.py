@@ -51,7 +51,7 @@ def saved(folder: Path, family: str, **changes: object) -> PreTrainedModel:
 def run_on(tab: Tab, folder: Path, prompt: str, *, chunk: int = 0) -> None:
     """Run a prompt on the model in a folder, named in the page's settings."""
     # The recorded run stands: the server is up to following a run within its short grace time.
-    wait_until(lambda: tab.page.evaluate("window.__tbt?.state") == "done", 60)
+    tab.page.locator(".state[data-state=done]").wait_for(timeout=60_000)
     tab.type_prompt(prompt)
     new_tokens(tab, 8)
     tab.page.get_by_role("button", name="Settings").click()
@@ -137,9 +137,9 @@ def test_attention_that_is_not_a_number_is_said_and_coloured_and_the_run_goes_on
 
     assert tab.panel().state == "done"
     assert len(tab.panel().ids) == 8
-    foot = tab.page.locator(".panel-mask .look-foot")
+    foot = tab.page.locator(".panel-mask .mask-foot")
     assert "weights that are not numbers (NaN)" in foot.inner_text()
-    assert foot.locator(".look-odd").is_visible()
+    assert foot.locator(".mask-nan").is_visible()
     assert tab.page.locator("canvas.mask").evaluate(ODD_PIXELS) > 50
     assert tab.complaints == []
 
@@ -178,7 +178,7 @@ def test_another_layer_picked_after_the_run_is_not_mistaken_for_the_one_shown(
     wait_until(lambda: caption(tab).startswith("Still layer 1."), 20)
 
     assert "of layer 1," in str(canvas_words(tab))
-    assert "not captured during it" in tab.page.locator(".look-foot").inner_text()
+    assert "not captured during it" in tab.page.locator(".mask-foot").inner_text()
     told(tab, 0.25, 0.55, "weight ")
     point(tab, 0, 0)
     assert tab.complaints == []

@@ -1,6 +1,6 @@
 """Axes that grow in steps instead of twitching, and histories thinned to what a chart can show.
 
-The live panel thins its growing histories by the same two rules (``visuals/live/panel_charts.js``).
+The live panel thins its growing histories by the same rules (``visuals/panel/scripts/axes.js``).
 No torch.
 """
 

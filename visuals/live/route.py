@@ -15,9 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from inference.records.telemetry import TelemetrySample
@@ -26,7 +24,6 @@ from visuals.live.frames import frame
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.live.tally import Tally
-from visuals.live.vega_bundle import bundle
 from visuals.live.viewers import (
     ACKNOWLEDGE_TIMEOUT_S,
     FRAME_INTERVAL_S,
@@ -47,8 +44,8 @@ READINGS_INTERVAL_S = 0.5  # without a step only the utilisation moves; also fin
 MAX_CURSOR_DIGITS = 32
 
 
-def live_routes(hub: Hub) -> list[Route | WebSocketRoute]:
-    """Return the routes of the live panel over this hub."""
+def live_routes(hub: Hub) -> list[WebSocketRoute]:
+    """Return the route of the live panel over this hub."""
 
     async def watch(socket: WebSocket) -> None:
         if _cursor(socket) is None:
@@ -56,14 +53,7 @@ def live_routes(hub: Hub) -> list[Route | WebSocketRoute]:
             return
         await serve_viewer(socket, hub, _stream)
 
-    return [Route("/live/vega.js", _vega), WebSocketRoute("/live/run/{run_id}", watch)]
-
-
-async def _vega(_request: Request) -> Response:
-    script = await asyncio.to_thread(bundle)
-    return Response(
-        script, media_type="text/javascript", headers={"cache-control": "public, max-age=86400"}
-    )
+    return [WebSocketRoute("/live/run/{run_id}", watch)]
 
 
 async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:

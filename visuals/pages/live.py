@@ -36,6 +36,7 @@ def live_page(hub: Hub) -> None:
     """Draw the page."""
     state = _state()
     run = _run(hub, state)
+    shown = run.state if run is not None else None
     with st.container(horizontal=True, vertical_alignment="top", key="composer"):
         prompt_box()
         with st.container(width=TOOLS_WIDTH, gap="xsmall"):
@@ -52,7 +53,7 @@ def live_page(hub: Hub) -> None:
         _waiting_engine(hub)
         _recorded(hub)
     else:
-        run_panel(hub, run)
+        run_panel(hub, run, state=shown)
 
 
 def _state() -> LivePageState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from inference.records.status import RunState
 from visuals.live.frames import frame
 from visuals.live.hub import WATCHED_SPLIT, Hub
 from visuals.live.live_run import LiveRun
@@ -15,12 +16,23 @@ POLL_S = 0.5
 PARTS = ("linear", "attention")  # what the roofline shows of steps that are timed in parts
 
 
-def run_panel(hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "") -> None:
-    """Show the panel; where no WebSocket can be opened, feed it twice a second instead."""
+def run_panel(
+    hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "", state: RunState | None = None
+) -> None:
+    """Show the panel; where it gets no WebSocket, feed it twice a second instead.
+
+    Args:
+        hub: Whose run it is.
+        run: The run to show.
+        key: Of the panel; see :func:`live_panel`.
+        label: Stands before the model's name.
+        state: The run's state that the page's buttons were drawn for; None where there are none.
+    """
+    state = state or run.state
     if session().is_polling:
-        _polled_panel(hub, run, key=key, label=label)
+        _polled_panel(hub, run, key=key, label=label, state=state)
         return
-    result = live_panel(run.run_id, run.token, key=key, label=label)
+    result = live_panel(run, key=key, label=label, state=state)
     _time_parts(hub, run, result.part)
     if result.transport == "poll":
         session().is_polling = True
@@ -39,16 +51,17 @@ def _time_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
         hub.split_steps(run, is_wanted=wants_parts)
 
 
-def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str) -> None:
-    is_final = run.state.is_final
-
-    @st.fragment(run_every=None if is_final else POLL_S)
+def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str, state: RunState) -> None:
+    @st.fragment(run_every=None if state.is_final else POLL_S)
     def polled() -> None:
         hub.touch(run)
         cursor = panel_state(key).get("cursor", 0)
         update = frame(hub.snapshot(run), hub.status(run), cursor)
-        live_panel(run.run_id, run.token, key=key, frame=update, label=label)
-        if run.state.is_final and not is_final:
+        result = live_panel(run, key=key, frame=update, label=label, state=run.state)
+        if result.transport == "restored":
+            session().is_polling = False
+            st.rerun()
+        if run.state.is_final and not state.is_final:
             st.rerun()
 
     polled()

@@ -7,11 +7,11 @@ given here stays the same while a run goes; then a rerun costs nothing.
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamlit.components import v2
 
+from inference.records.status import RunState
 from visuals.charts import (
     attention,
     kv_cache,
@@ -23,27 +23,13 @@ from visuals.charts import (
     utilization,
     weight_reuse,
 )
+from visuals.live.live_run import LiveRun
+from visuals.panel.modules import loader, styles
+from visuals.panel.routes import scripts_address, vega_address
 
 if TYPE_CHECKING:
     from streamlit.components.v2.bidi_component import ComponentResult
 
-_FOLDER = Path(__file__).parent
-_SCRIPTS = (
-    "panel_base.js",
-    "panel_header.js",
-    "panel_tokens.js",
-    "panel_attention.js",
-    "panel_mask_places.js",
-    "panel_mask_paint.js",
-    "panel_mask_words.js",
-    "panel_mask.js",
-    "panel_charts.js",
-    "panel_roofline.js",
-    "panel_weights.js",
-    "panel_next.js",
-    "panel_batch.js",
-    "panel.js",
-)
 _CHARTS = (
     latency.prefill_step_times,
     latency.decode_step_times,
@@ -69,12 +55,6 @@ _EXPLANATIONS = {
     "next": next_token.EXPLANATION,
     "batch": slots.EXPLANATION,
 }
-_STYLES = ("panel.css", "panel_attention.css")
-
-
-def panel_script() -> str:
-    """Return the component's script: its parts, in order, as one module."""
-    return "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
 
 
 @cache
@@ -86,34 +66,38 @@ def chart_specs() -> dict[str, object]:
 _component = v2.component(
     "token_by_token_live_panel",
     html="",
-    css="\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _STYLES),
-    js=panel_script(),
+    css=styles(),
+    js=loader(),
     isolate_styles=True,
 )
 
 
 def live_panel(
-    run_id: str,
-    token: str,
+    run: LiveRun,
     *,
     key: str,
+    state: RunState,
     frame: dict[str, object] | None = None,
     label: str = "",
 ) -> ComponentResult:
-    """Show a run and return what the panel tells: state, transport, cursor, look and part.
+    """Show a run and return what the panel says: state, transport, cursor, capture and part.
 
     Args:
-        run_id: The run to follow; another one takes this one's place in the same panel.
-        token: The run's secret for the live route.
+        run: The run to follow; another one takes this one's place in the same panel.
         key: Must stay the same between reruns, or the panel is built anew each time.
+        state: The run's state as the page's buttons show it. The panel has the page run again once
+            it has drawn another one.
         frame: Given, the panel draws it instead of opening a WebSocket. It should start at
             ``cursor``; a frame that starts at 0 is drawn from scratch.
         label: Stands before the model's name, such as "recorded run".
     """
     data: dict[str, object] = {
-        "run_id": run_id,
-        "token": token,
+        "run_id": run.run_id,
+        "token": run.token,
         "label": label,
+        "state": state.value,
+        "scripts": scripts_address(),
+        "vega": vega_address(),
         "specs": chart_specs(),
         "explanations": _EXPLANATIONS,
     }

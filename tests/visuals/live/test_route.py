@@ -238,14 +238,6 @@ def test_frames_that_take_long_hold_up_no_other_viewer(
             assert frames_until_closed(late)[-1]["to"] == len("slow")
 
 
-def test_the_chart_library_is_served_from_here(client: TestClient) -> None:
-    response = client.get("/live/vega.js")
-
-    assert response.status_code == 200
-    assert response.headers["content-type"].startswith("text/javascript")
-    assert b"vegaEmbed" in response.content
-
-
 def samples(machine: float | None, engine: float | None, count: int = 5) -> list[TelemetrySample]:
     return [
         TelemetrySample(at_s=0.1 * at, cpu_busy_ratio=machine, process_cpu_ratio=engine)

@@ -1,0 +1,63 @@
+"""The panel's scripts and styles: which files they are, and the version they have together.
+
+The browser imports the modules from addresses that name their version, so that it may keep them
+for good and never mixes those of two versions. No page.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+_SCRIPTS = _FOLDER / "scripts"
+_STYLES = _FOLDER / "styles"
+_LOADER = "loader.js"
+_STYLE_ORDER = (  # of two rules that weigh the same the later one holds
+    "base",
+    "head",
+    "panels",
+    "weight_reuse",
+    "tokens",
+    "tip",
+    "windows",
+    "batch",
+    "attention",
+    "cache_account",
+    "next_token",
+)
+_DIGEST_LETTERS = 16
+
+
+@cache
+def modules() -> dict[str, bytes]:
+    """Return every module that the browser imports, by its file name."""
+    paths = sorted(_SCRIPTS.glob("*.js"))
+    return {path.name: path.read_bytes() for path in paths if path.name != _LOADER}
+
+
+@cache
+def panel_version() -> str:
+    """Return the digest of all modules, by which their addresses change with any of them."""
+    digest = sha256()
+    for name, content in modules().items():
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:_DIGEST_LETTERS]
+
+
+def vega_version() -> str:
+    """Return the version of the chart library: that of the package which makes it."""
+    return version("vl-convert-python")
+
+
+def loader() -> str:
+    """Return the script that Streamlit runs; it imports the modules."""
+    return (_SCRIPTS / _LOADER).read_text(encoding="utf-8")
+
+
+def styles() -> str:
+    """Return all styles as one sheet."""
+    return "\n".join((_STYLES / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_ORDER)

@@ -1,0 +1,220 @@
+// The head of the panel: state, stage and step, tokens known and stored, and the headline figures.
+
+/** @import { Context, Figure, Frame, Model, RunStatus, Step } from "./types.js" */
+/** @typedef {{ node: HTMLElement, value: HTMLElement, note: HTMLElement, figure: Figure }} FigureBox */
+
+import { make } from "./elements.js";
+import { group, NONE } from "./numbers.js";
+
+/** @type {Record<string, string>} */
+const STATE_WORDS = {
+  queued: "waiting in the queue",
+  loading: "loading the model",
+  running: "running",
+  paused: "paused",
+  done: "finished",
+  stopped: "stopped",
+  failed: "failed",
+  abandoned: "stopped: nobody watched",
+};
+
+export class HeaderPanel {
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} ctx
+   */
+  constructor(parent, ctx) {
+    this.ctx = ctx;
+    this.box = make("div", "head");
+    this.state = make("span", "state");
+    this.state.setAttribute("role", "status");
+    this.prefill = make("span", "chip chip-prefill");
+    this.decode = make("span", "chip chip-decode");
+    this.tokens = make("span", "chip chip-tokens");
+    this.model = make("span", "model");
+    const line = make("div", "head-line");
+    line.append(this.state, this.prefill, this.decode, this.tokens, this.model);
+    this.figures = make("div", "figures");
+    this.figures.setAttribute("role", "list");
+    this.notice = make("div", "notice");
+    this.notice.hidden = true;
+    this.noticeText = make("p");
+    this.bar = make("progress");
+    this.bar.max = 1;
+    this.notice.append(this.noticeText, this.bar);
+    this.box.append(line, this.figures, this.notice);
+    parent.append(this.box);
+    /** @type {Map<string, FigureBox>} */
+    this.boxes = new Map();
+    this.most = 0;
+    /** @type {number | null} */
+    this.prompt = null;
+    /** @type {Step | null | undefined} */
+    this.step = null;
+    this.reset();
+  }
+
+  reset() {
+    this.boxes = new Map();
+    this.figures.replaceChildren();
+    this.state.textContent = "connecting";
+    delete this.state.dataset.state;
+    this.most = 0;
+    this.prompt = null;
+    this.model.textContent = this.ctx.data.label || "";
+    this.notice.hidden = true;
+    this.stage(null);
+  }
+
+  /** @param {Frame} frame */
+  update(frame) {
+    if (frame.model) this.describe(frame.model);
+    if (frame.step) this.stage(frame.step);
+    else if (frame.run.state === "running" && !this.step && frame.total) this.prefilling(frame.total);
+    for (const figure of frame.figures || []) this.figure(figure);
+    this.status(frame.run);
+  }
+
+  /** @param {Model} model */
+  describe(model) {
+    const words = [model.id, model.dtype, model.device];
+    if (this.ctx.data.label) words.unshift(this.ctx.data.label);
+    this.model.textContent = words.join(" \u00b7 ");
+    this.model.title = this.model.textContent;
+    this.prompt = model.requests.reduce((sum, request) => sum + request.prompt_tokens, 0);
+    this.most = model.batch ? 0 : Math.max(0, ...model.requests.map((request) => request.max_new_tokens - 1));
+    if (!this.step) this.stage(null);
+  }
+
+  /** @param {Step | null} step */
+  stage(step) {
+    this.step = step;
+    const lengths = step ? this.lengths(step) : "";
+    const isPrefill = step?.phase === "prefill";
+    const isDecode = step?.phase === "decode";
+    this.chip(this.prefill, isPrefill, "PREFILL", isPrefill ? lengths : "");
+    const most = step?.decode_most ?? this.most;
+    const done = group(step?.decode ?? 0);
+    const count = most ? `${done}/${group(most)}` : done; // a batch's number of steps is not known
+    this.chip(this.decode, isDecode, "DECODE", isDecode ? `${count}  ${lengths}` : count);
+    this.tokens.replaceChildren(
+      make("span", "word", "known "),
+      make("b", null, this.count(step?.known ?? this.prompt)),
+      make("span", "word", " \u00b7 stored "),
+      make("b", null, this.count(step?.stored ?? (this.prompt === null ? null : 0))),
+    );
+  }
+
+  /** @param {number | null} tokens */
+  count(tokens) {
+    return tokens === null ? NONE : group(tokens);
+  }
+
+  /** @param {number} total */
+  prefilling(total) {
+    this.chip(this.prefill, true, "PREFILL", `feeding ${group(total)} tokens`);
+  }
+
+  /** @param {Step} step */
+  lengths(step) {
+    return `T=${group(step.T)} L=${group(step.L)}`;
+  }
+
+  /**
+   * @param {HTMLElement} node
+   * @param {boolean} isActive
+   * @param {string} name
+   * @param {string} detail
+   */
+  chip(node, isActive, name, detail) {
+    node.classList.toggle("active", isActive);
+    node.replaceChildren(
+      make("span", "dot", isActive ? "\u25cf" : "\u25cb"),
+      make("b", null, name),
+      make("span", "detail", detail),
+    );
+  }
+
+  /** @param {Figure} figure */
+  figure(figure) {
+    let box = this.boxes.get(figure.key);
+    if (!box) {
+      box = this.figureBox(figure);
+      this.boxes.set(figure.key, box);
+    }
+    box.figure = figure;
+    box.value.textContent = figure.value;
+    box.note.textContent = figure.note;
+    box.node.setAttribute("aria-label", `${figure.label} ${figure.value} ${figure.unit} ${figure.note}`);
+  }
+
+  /**
+   * @param {Figure} figure
+   * @returns {FigureBox}
+   */
+  figureBox(figure) {
+    const node = make("div", "figure figure-" + figure.key);
+    node.setAttribute("role", "listitem");
+    node.tabIndex = 0;
+    const label = make("span", "label", figure.label);
+    const note = make("span", "note");
+    const value = make("span", "value");
+    const top = make("div", "top");
+    top.append(label, note);
+    const number = make("div", "number");
+    number.append(value, make("span", "unit", figure.unit));
+    node.append(top, number);
+    this.figures.append(node);
+    const box = { node, value, note, figure };
+    const show = () => this.ctx.tip.show(node, this.explain(box.figure));
+    const hide = () => this.ctx.tip.hide();
+    node.addEventListener("mouseenter", show);
+    node.addEventListener("focus", show);
+    node.addEventListener("mouseleave", hide);
+    node.addEventListener("blur", hide);
+    return box;
+  }
+
+  /** @param {Figure} figure */
+  explain(figure) {
+    const steps = figure.steps === 1 ? "1 step" : `${group(figure.steps)} steps`;
+    const rests = figure.steps ? `${figure.source}, from ${steps}` : "no step yet";
+    const note = figure.note ? `; ${figure.note}` : "";
+    return [
+      make("p", "tip-title", `${figure.label}: ${figure.value} ${figure.value === NONE ? "" : figure.unit}`),
+      make("p", null, figure.explanation),
+      make("p", "tip-small", rests + note),
+    ];
+  }
+
+  /** @param {RunStatus} run */
+  status(run) {
+    const words = STATE_WORDS[run.state] || run.state;
+    this.state.textContent = run.ended ? `${words}: ${run.ended}` : words;
+    this.state.dataset.state = run.state;
+    const isWaiting = run.state === "queued" || run.state === "loading";
+    let text = run.message;
+    if (run.state === "queued" && run.queue_position) {
+      text = `Number ${run.queue_position} in the queue. ${run.message}`;
+    } else if (run.state === "loading" && run.stage) {
+      const share = run.stage_ratio === null ? "" : ` (${Math.round(run.stage_ratio * 100)} %)`;
+      text = `${run.stage}${share}`;
+    }
+    this.say(text, { isBad: run.state === "failed", ratio: isWaiting ? run.stage_ratio : undefined, isWaiting });
+  }
+
+  /**
+   * @param {string} text
+   * @param {{ isBad: boolean, ratio: number | null | undefined, isWaiting: boolean }} how
+   */
+  say(text, { isBad, ratio, isWaiting }) {
+    this.notice.hidden = !text && !isWaiting;
+    this.notice.classList.toggle("bad", isBad);
+    if (this.noticeText.textContent !== text) this.noticeText.textContent = text;
+    this.bar.hidden = !isWaiting;
+    if (typeof ratio === "number") this.bar.value = ratio;
+    else this.bar.removeAttribute("value");
+  }
+
+  retheme() {}
+}

@@ -1,0 +1,241 @@
+// The live panel: one component that follows one run over its own WebSocket.
+// The server sends what the panel has not drawn; the panel draws it and answers "a"; only then
+// comes the next frame.
+
+/** @import { Component, Context, Frame, PanelClass } from "./types.js" */
+/** @import { UntilLoaded } from "./vega.js" */
+
+import { BatchPanel } from "./batch.js";
+import { CachePanel } from "./cache.js";
+import { make, readTheme } from "./elements.js";
+import { HeaderPanel } from "./header.js";
+import { LatencyPanel } from "./latency.js";
+import { MaskPanel } from "./mask_panel.js";
+import { NextTokenPanel } from "./next_token.js";
+import { PageMessages } from "./page_messages.js";
+import { PanelGuard } from "./panel_guard.js";
+import { RooflinePanel } from "./roofline.js";
+import { RunLink, socketAddress } from "./run_link.js";
+import { Store } from "./store.js";
+import { Hover, Tip } from "./tip.js";
+import { TokensPanel } from "./tokens.js";
+import { UtilizationPanel } from "./utilization.js";
+import { Vega } from "./vega.js";
+import { WeightReusePanel } from "./weight_reuse.js";
+
+/** @type {PanelClass[]} */
+const WIDE_PANELS = [HeaderPanel, TokensPanel, BatchPanel];
+/** @type {PanelClass[]} */
+const PANELS = [
+  MaskPanel,
+  RooflinePanel,
+  LatencyPanel,
+  WeightReusePanel,
+  CachePanel,
+  UtilizationPanel,
+  NextTokenPanel,
+];
+const POLL_MS = 400; // between two frames that the page hands over
+const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
+
+/** @type {Record<string, string>} */
+const WAITS = {
+  queued: "Waits for the run before it.",
+  loading: "Comes when the model is loaded.",
+  running: "Comes with the first step.",
+  paused: "Comes with the first step: press Step or Resume.",
+};
+const NO_CHARTS = "The charts could not be loaded; trying again.";
+
+export class LivePanel {
+  /**
+   * @param {Component} component
+   * @param {{ base: URL, untilLoaded: UntilLoaded }} how
+   */
+  constructor(component, { base, untilLoaded }) {
+    this.component = component;
+    this.base = base;
+    this.root = make("div", "tbt");
+    component.parentElement.append(this.root);
+    this.messages = new PageMessages(component);
+    this.store = new Store();
+    this.link = new RunLink({
+      address: () => this.address(),
+      receive: (frame, acknowledge) => this.receive(frame, acknowledge),
+      say: (transport) => this.messages.send("transport", transport),
+    });
+    this.trouble = make("p", "trouble");
+    this.trouble.setAttribute("role", "status");
+    this.trouble.hidden = true;
+    const vega = new Vega(new URL(component.data.vega, base), {
+      untilLoaded,
+      say: (isMissing) => this.sayTrouble(isMissing ? NO_CHARTS : ""),
+    });
+    void vega.load();
+    /** @type {Context} */
+    this.ctx = {
+      data: component.data,
+      base,
+      store: this.store,
+      hover: new Hover(),
+      tip: new Tip(this.root),
+      tokens: [],
+      theme: readTheme(this.root),
+      vega,
+      send: (name, value) => this.messages.send(name, value),
+      failed: (panel, error) => this.guards.find((guard) => guard.panel === panel)?.failed(error),
+    };
+    /** @type {PanelGuard[]} */
+    this.guards = [];
+    this.root.append(this.trouble);
+    for (const PanelOf of WIDE_PANELS) this.guards.push(new PanelGuard(PanelOf, this.root, this.ctx));
+    const grid = make("div", "grid");
+    for (const PanelOf of PANELS) this.guards.push(new PanelGuard(PanelOf, grid, this.ctx));
+    this.root.append(grid, this.ctx.tip.box);
+    /** @type {NodeListOf<HTMLElement>} */
+    this.waiting = this.root.querySelectorAll(".wait");
+    this.isClosed = false;
+    this.isScheduled = false;
+    this.isDrawnByPage = false; // whether frames come from the page, as the panels last heard
+    this.run = { id: "", cursor: 0, hasStep: false };
+    /** @type {{ frame: Frame, acknowledge: () => void } | null} */
+    this.pending = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.asking = undefined;
+    this.follow();
+  }
+
+  /**
+   * Called on every rerun of the page that changes something, the theme included.
+   * @param {Component} component
+   */
+  call(component) {
+    this.component = component;
+    this.messages.call(component);
+    this.ctx.data = component.data;
+    this.retheme();
+    if (component.data.run_id !== this.run.id) this.follow();
+    else if (component.data.frame) this.fed(component.data.frame);
+    this.tellConnection();
+  }
+
+  // Each run has an object of its own: what was begun for another one finds it changed.
+  follow() {
+    const { frame } = this.component.data;
+    this.messages.reset();
+    this.restart();
+    this.link.on({ type: "follow", isFed: Boolean(frame) });
+    if (frame) this.fed(frame);
+  }
+
+  restart() {
+    clearTimeout(this.asking);
+    this.run = { id: this.component.data.run_id, cursor: 0, hasStep: false };
+    this.pending = null;
+    this.store.reset();
+    for (const guard of this.guards) guard.reset();
+    this.root.dataset.run = this.run.id;
+    delete this.root.dataset.steps;
+  }
+
+  address() {
+    const { token } = this.component.data;
+    return socketAddress(this.base, "run", this.run.id, { k: token, from: String(this.run.cursor) });
+  }
+
+  /**
+   * A frame that the page hands over: draw it and say how far the panel has come.
+   * @param {Frame} frame
+   */
+  fed(frame) {
+    this.link.on({ type: "fed" });
+    if (!this.link.isFed) return; // the socket works
+    if (frame.from === 0 && frame.to > this.run.cursor && this.run.cursor > 0) this.restart();
+    const { run } = this;
+    const ask = () => run === this.run && this.messages.send("cursor", run.cursor);
+    if (frame.from !== run.cursor) {
+      ask(); // the page has a cursor of another run
+      return;
+    }
+    this.receive(frame, () => (this.asking = setTimeout(ask, POLL_MS)));
+  }
+
+  /**
+   * @param {Frame} frame
+   * @param {() => void} acknowledge
+   */
+  receive(frame, acknowledge) {
+    this.pending = { frame, acknowledge };
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    let isDone = false;
+    const once = () => {
+      if (isDone) return;
+      isDone = true;
+      this.isScheduled = false;
+      void this.draw();
+    };
+    requestAnimationFrame(once);
+    setTimeout(once, HIDDEN_TAB_MS);
+  }
+
+  async draw() {
+    if (!this.pending || this.isClosed) return;
+    const { run } = this;
+    const { frame, acknowledge } = this.pending;
+    this.pending = null;
+    const isNew = frame.to > run.cursor;
+    run.cursor = frame.to;
+    this.store.take(frame.rows);
+    if (frame.run.final && frame.to === frame.total) this.link.on({ type: "over" });
+    this.sayWaiting(frame);
+    const updates = this.guards.map((guard) => guard.update(frame));
+    if (frame.step) this.root.dataset.steps = String(frame.step.index + 1);
+    await Promise.all(updates);
+    if (run !== this.run || this.isClosed) return; // another run is followed by now
+    if (isNew || !this.link.isFed) acknowledge();
+    this.messages.sendState(frame.run.state);
+    this.tellConnection();
+  }
+
+  /**
+   * Until the first step the panels say what they wait for.
+   * @param {Frame} frame
+   */
+  sayWaiting(frame) {
+    this.run.hasStep ||= Boolean(frame.step);
+    const words = this.run.hasStep ? "" : WAITS[frame.run.state] || "Nothing was recorded.";
+    this.root.classList.toggle("waiting", Boolean(words));
+    for (const node of this.waiting) if (node.textContent !== words) node.textContent = words;
+  }
+
+  /** @param {string} words */
+  sayTrouble(words) {
+    this.trouble.textContent = words;
+    this.trouble.hidden = !words;
+  }
+
+  // Attention weights need a WebSocket of their own.
+  tellConnection() {
+    if (this.link.isFed === this.isDrawnByPage) return;
+    this.isDrawnByPage = this.link.isFed;
+    for (const guard of this.guards) guard.connected(!this.isDrawnByPage);
+  }
+
+  retheme() {
+    const theme = readTheme(this.root);
+    if (JSON.stringify(theme) === JSON.stringify(this.ctx.theme)) return;
+    this.ctx.theme = theme;
+    for (const guard of this.guards) guard.retheme();
+  }
+
+  close() {
+    this.isClosed = true;
+    clearTimeout(this.asking);
+    this.link.on({ type: "leave" });
+    this.messages.close();
+    this.ctx.vega.close();
+    for (const guard of this.guards) guard.close();
+    this.root.remove();
+  }
+}

@@ -1,0 +1,382 @@
+// Attention on a canvas, in two views of one picture: the mask, which keys each token may read, and
+// the weights, what the chosen layer and head made of them. Rows are queries, columns keys.
+
+/** @import { AttentionModel, AttentionState, Cell, Choice, Context, ExactRow, Frame, MaskWords as Words } from "./types.js" */
+/** @import { Header } from "./attention_link.js" */
+
+import { AttentionLink } from "./attention_link.js";
+import { axisEnd } from "./axes.js";
+import { make, makeButton, makeChoice, makePanel } from "./elements.js";
+import { cellAt, middleOf } from "./mask_layout.js";
+import { MaskPainter } from "./mask_painter.js";
+import { MaskPickers } from "./mask_pickers.js";
+import { ALL_KEYS, firstKey, MaskRow } from "./mask_rows.js";
+import { MaskWords, NO_SOCKET } from "./mask_words.js";
+import { blocksOf } from "./weight_blocks.js";
+import { WeightsView } from "./weights_view.js";
+
+const EXACT_AFTER_MS = 120; // the pointer rests before an exact row is asked for
+const LEAST_CELLS = 8;
+/** @type {Map<string, [number, number]>} */
+const MOVES = new Map([
+  ["ArrowUp", [-1, 0]],
+  ["ArrowDown", [1, 0]],
+  ["ArrowLeft", [0, -1]],
+  ["ArrowRight", [0, 1]],
+]);
+/** @type {(keyof Choice)[]} */
+const CHOICE_PARTS = ["layer", "head", "all", "row"];
+
+/** @typedef {"mask" | "weights"} View */
+
+/**
+ * What was last chosen in any panel; the next one begins with it.
+ * @type {{ view: View, scale: string, picked: Choice | null }}
+ */
+const chosen = { view: "mask", scale: "linear", picked: null };
+
+export class MaskPanel {
+  /**
+   * @param {HTMLElement} parent
+   * @param {Context} ctx
+   */
+  constructor(parent, ctx) {
+    this.ctx = ctx;
+    const parts = makePanel("mask", "Attention", ctx.data.explanations.mask);
+    this.box = parts.panel;
+    this.caption = parts.caption;
+    this.body = parts.body;
+    this.view = chosen.view;
+    this.scale = chosen.scale;
+    this.picked = chosen.picked;
+    this.rows = [new MaskRow()];
+    /** @type {Words[]} */
+    this.words = [];
+    this.cost = "";
+    /** @type {AttentionModel | null} */
+    this.model = null;
+    /** @type {number | null} */
+    this.lit = null; // the position that is pointed at here or in the strip
+    /** @type {(Cell & { x: number, y: number }) | null} */
+    this.at = null; // the cell that is pointed at, and where it is in the window
+    this.isByKey = false;
+    this.isResent = false; // what was picked before there was a connection has been asked for
+    /** @type {AttentionState | null} */
+    this.state = null;
+    /** @type {ExactRow | null} */
+    this.exact = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.asking = undefined;
+    this.weights = new WeightsView();
+    this.painter = new MaskPainter(this);
+    this.speech = new MaskWords(this);
+    this.link = new AttentionLink(ctx.base, (header, body) => this.take(header, body));
+    this.pickers = new MaskPickers({ pick: () => this.pick(), scale: (scale) => this.rescale(scale) });
+    this.pickers.scales.value = this.scale;
+    parts.panel.insertBefore(this.pickers.line, parts.caption);
+    const choice = makeChoice("Show");
+    this.buttons = ["mask", "weights"].map((view) => {
+      const button = makeButton(view, () => this.show(/** @type {View} */ (view)));
+      choice.append(button);
+      return { view, button };
+    });
+    parts.tools.insertBefore(choice, parts.help);
+    this.canvas = this.makeCanvas();
+    parts.body.append(this.canvas);
+    this.foot = make("p", "mask-foot");
+    parts.panel.insertBefore(this.foot, parts.body.nextSibling);
+    parent.append(parts.panel);
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(parts.body);
+    ctx.hover.listen((pointed) => {
+      this.lit = pointed?.row === this.rowNumber ? pointed.position : null;
+      this.say();
+      this.draw();
+    });
+    this.reset();
+  }
+
+  makeCanvas() {
+    const canvas = make("canvas", "mask");
+    canvas.setAttribute("role", "img");
+    canvas.tabIndex = 0;
+    canvas.addEventListener("mousemove", (event) => this.pointed(event));
+    canvas.addEventListener("mouseleave", () => this.leave());
+    canvas.addEventListener("keydown", (event) => this.moved(event));
+    canvas.addEventListener("blur", () => this.leave());
+    return canvas;
+  }
+
+  reset() {
+    this.rows = [new MaskRow()];
+    this.words = [];
+    this.cost = "";
+    this.model = null;
+    this.lit = null;
+    this.at = null;
+    this.pickers.clear();
+    this.forget();
+    this.show(this.view);
+  }
+
+  forget() {
+    this.weights.reset();
+    this.state = null;
+    this.exact = null;
+  }
+
+  /** @param {View} view */
+  show(view) {
+    this.view = chosen.view = view;
+    for (const { view: name, button } of this.buttons) {
+      button.setAttribute("aria-pressed", String(name === view));
+    }
+    this.connect();
+    this.arrange();
+  }
+
+  connect() {
+    const { run_id: runId, token, frame } = this.ctx.data;
+    if (this.view === "mask") this.link.close();
+    else if (frame) this.state = { choice: null, notice: NO_SOCKET, reason: "" };
+    else this.link.open(runId, token);
+  }
+
+  /** @param {boolean} hasSocket */
+  connected(hasSocket) {
+    if (hasSocket && this.state?.notice === NO_SOCKET) this.state = null;
+    if (this.view === "weights") this.connect();
+    this.say();
+  }
+
+  /** @param {string} scale */
+  rescale(scale) {
+    this.scale = chosen.scale = scale;
+    this.say();
+    this.draw();
+  }
+
+  arrange() {
+    this.pickers.arrange({ isWeights: this.view === "weights", requests: this.rows.length });
+    this.say();
+    this.draw();
+  }
+
+  // What the pickers say goes to the engine, and to the page for the next run.
+  pick() {
+    this.picked = chosen.picked = this.pickers.choice;
+    this.link.ask({ capture: this.picked });
+    this.ctx.send("capture", this.picked);
+    this.say();
+    this.draw();
+  }
+
+  // The weights are of what was captured, which may be another layer than the one just picked.
+  get captured() {
+    return this.view === "weights" ? (this.state?.choice ?? null) : null;
+  }
+
+  get layer() {
+    return this.captured?.layer ?? this.pickers.layer;
+  }
+
+  get isOtherLayer() {
+    return this.layer !== this.pickers.layer;
+  }
+
+  get rowNumber() {
+    const number = this.captured?.row ?? this.pickers.request;
+    return number < this.rows.length ? number : 0;
+  }
+
+  get row() {
+    return this.rows[this.rowNumber];
+  }
+
+  get kind() {
+    return this.model?.kinds[this.model.of_layer[this.layer]] || ALL_KEYS;
+  }
+
+  /**
+   * The first key that a query of the layer may read.
+   * @param {number} query
+   */
+  start(query) {
+    return firstKey(this.kind, query);
+  }
+
+  // Tokens along each axis. Weights may come before the frame of their step.
+  get axisCells() {
+    const captured = this.view === "weights" ? this.weights.end : 0;
+    return axisEnd(Math.max(this.row.context, captured, 1), LEAST_CELLS);
+  }
+
+  /**
+   * @param {Header} header
+   * @param {ArrayBuffer} body
+   */
+  take(header, body) {
+    if (header.kind === "state") this.judge(header);
+    else if (header.kind === "row") this.exact = { ...header, weights: new Float32Array(body) };
+    else this.weights.add(blocksOf(header, body));
+    this.say();
+    if (header.kind === "row") this.describe();
+    else this.draw();
+  }
+
+  /** @param {AttentionState} state */
+  judge(state) {
+    if (state.reset) this.forget();
+    this.state = state;
+    const { choice } = state;
+    const { picked } = this;
+    const isOther = choice && picked && CHOICE_PARTS.some((part) => choice[part] !== picked[part]);
+    if (state.reset && isOther && !this.isResent) {
+      this.isResent = true;
+      this.link.ask({ capture: picked });
+    } else if (choice && !state.notice) {
+      this.pickers.mark(choice);
+    }
+  }
+
+  /** @param {Frame} frame */
+  update(frame) {
+    if (frame.model) {
+      this.rows = frame.model.requests.map((request) => new MaskRow(request.prompt_tokens));
+      if (!this.rows.length) this.rows = [new MaskRow()];
+      this.isResent = false;
+      this.model = frame.model.attention;
+      this.pickers.offer(this.model, this.rows.length);
+      this.pickers.mark(this.picked || { layer: this.model.default, head: null, all: false, row: 0 });
+    }
+    this.addSteps(frame);
+    if (frame.mask_words) {
+      this.words = frame.mask_words;
+      this.cost = frame.capture || "";
+    }
+    if (frame.model) this.arrange();
+    else if (frame.mask_words) this.say();
+    if (frame.mask?.length || frame.masks?.length) this.draw();
+  }
+
+  /** @param {Frame} frame */
+  addSteps(frame) {
+    for (const [phase, fed, context] of frame.masks?.length ? [] : frame.mask || []) {
+      this.rows[0].add(phase, fed, context);
+    }
+    for (const [phase, rows] of frame.masks || []) {
+      for (const [number, fed, context] of rows) this.rows[number].add(phase, fed, context);
+    }
+  }
+
+  draw() {
+    this.painter.draw();
+  }
+
+  say() {
+    const caption = this.speech.caption();
+    this.caption.textContent = caption;
+    this.caption.title = caption;
+    const hasWeights = this.view === "weights" && this.weights.blocks.length > 0;
+    // A reason for an empty picture is read whole; a step's line must not move the picture.
+    this.caption.classList.toggle("whole", this.view === "weights" && !hasWeights);
+    if (!this.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
+    const { notes, title, isWarning } = this.speech.foot();
+    this.foot.title = title;
+    this.foot.replaceChildren(...(hasWeights ? [this.speech.key()] : []), make("span", null, notes));
+    this.foot.classList.toggle("warns", isWarning);
+  }
+
+  retheme() {
+    this.painter.forget();
+    this.weights.repaint();
+    this.draw();
+  }
+
+  close() {
+    this.link.close();
+    this.observer.disconnect();
+    clearTimeout(this.asking);
+  }
+
+  // The pointer, and the arrow keys in its place.
+
+  /** @param {MouseEvent} event */
+  pointed(event) {
+    this.isByKey = false;
+    const cell = this.painter.layout && cellAt(event.offsetX, event.offsetY, this.painter.layout);
+    if (!cell || cell.query >= this.row.context || cell.key >= this.row.context) this.leave();
+    else this.point(cell, { x: event.clientX, y: event.clientY });
+  }
+
+  /** @param {KeyboardEvent} event */
+  moved(event) {
+    const move = MOVES.get(event.key);
+    if (event.key === "Escape") this.leave();
+    if (!move || !this.row.context || !this.painter.layout) return;
+    event.preventDefault();
+    this.isByKey = true;
+    const cell = this.stepped(move, event.shiftKey ? 10 : 1);
+    const box = this.canvas.getBoundingClientRect();
+    const { x, y } = middleOf(cell, this.painter.layout) || { x: 0, y: 0 };
+    this.point(cell, { x: box.left + x, y: box.top + y });
+  }
+
+  /**
+   * The cell after a press; the first press enters the picture at the newest query.
+   * @param {[number, number]} move
+   * @param {number} step
+   * @returns {Cell}
+   */
+  stepped([down, right], step) {
+    const last = this.row.context - 1;
+    if (!this.at) return { plane: 0, query: last, key: last };
+    /** @param {number} position */
+    const within = (position) => Math.min(last, Math.max(0, position));
+    const { plane, query, key } = this.at;
+    return { plane, query: within(query + step * down), key: within(key + step * right) };
+  }
+
+  /**
+   * @param {Cell} cell
+   * @param {{ x: number, y: number }} where In the window.
+   */
+  point(cell, { x, y }) {
+    const isMoved = cell.query !== this.at?.query || cell.plane !== this.at?.plane;
+    this.at = { ...cell, x, y };
+    this.ctx.hover.point(this.rowNumber, cell.query);
+    if (this.isByKey) this.draw();
+    this.describe();
+    if (isMoved && this.view === "weights") this.askExact(cell);
+  }
+
+  /** @param {Cell} cell */
+  askExact({ query, plane }) {
+    clearTimeout(this.asking);
+    const head = this.weights.heads[plane] ?? null;
+    this.asking = setTimeout(() => this.link.ask({ query, head }), EXACT_AFTER_MS);
+  }
+
+  describe() {
+    if (!this.at) return;
+    const { x, y } = this.at;
+    const lines = this.speech.describe(this.at);
+    this.ctx.tip.show(
+      { getBoundingClientRect: () => new DOMRect(x, y, 1, 1) },
+      lines.map(([className, text]) => make("p", className, text)),
+    );
+    if (this.isByKey) this.canvas.setAttribute("aria-label", lines.map(([, text]) => text).join(". "));
+  }
+
+  leave() {
+    this.at = null;
+    clearTimeout(this.asking);
+    this.ctx.hover.point(this.rowNumber, null);
+    this.ctx.tip.hide();
+    if (this.isByKey) {
+      this.isByKey = false;
+      this.say();
+      this.draw();
+    }
+  }
+}

@@ -1,0 +1,239 @@
+// The shapes that the modules share: what the page passes, what the server sends, what panels see.
+
+import type { Hover, Tip } from "./tip.js";
+import type { Store } from "./store.js";
+import type { Strip } from "./strip.js";
+import type { Vega } from "./vega.js";
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- cells are numbers, words or null
+export type Row = Record<string, any>;
+export type Table = { mode: "append" | "replace" | "merge"; columns: string[]; rows: unknown[][] };
+export type Theme = { text: string; background: string; border: string; font: string };
+export type Explanation = { what?: string; how?: string; formula?: string; source?: string };
+export type Phase = "prefill" | "decode";
+
+/** What the page passes to the component. */
+export type PanelData = {
+  run_id: string;
+  token: string;
+  label: string;
+  state: string; // of the run, as the page's buttons show it
+  scripts: string; // where the modules of this version are, below the server's address
+  vega: string; // where Vega is, below the server's address
+  specs: Record<string, Row>;
+  explanations: Record<string, Explanation>;
+  frame?: Frame; // set where the page feeds the panel instead of a WebSocket
+};
+
+/** What Streamlit calls a component's script with. */
+export type Component = {
+  data: PanelData;
+  parentElement: HTMLElement | ShadowRoot;
+  setStateValue(name: string, value: unknown): void;
+};
+
+export type RunStatus = {
+  state: string;
+  final: boolean;
+  message: string;
+  ended?: string;
+  stage: string | null;
+  stage_ratio: number | null;
+  queue_position: number | null;
+};
+
+export type LayerKind = {
+  window: number | null;
+  chunked: boolean;
+  attends: boolean;
+  short?: string;
+  label?: string;
+};
+
+export type AttentionModel = {
+  kinds: LayerKind[];
+  of_layer: number[];
+  default: number;
+  heads: number;
+  kv_heads: number;
+};
+
+export type Matrix = { name: string; label: string };
+export type Plan = { policy: string; slots: number; requests: number; columns: string[] };
+
+export type Model = {
+  id: string;
+  dtype: string;
+  device: string;
+  attention: AttentionModel;
+  matrices: Matrix[];
+  batch: Plan | null;
+  requests: { id: string; prompt_tokens: number; max_new_tokens: number }[];
+};
+
+export type Step = {
+  index: number;
+  phase: Phase;
+  decode: number;
+  decode_most: number;
+  T: number;
+  L: number;
+  stored: number;
+  known: number;
+};
+
+export type Figure = {
+  key: string;
+  label: string;
+  value: string;
+  unit: string;
+  note: string;
+  steps: number;
+  source: string;
+  explanation: string;
+};
+
+export type ReuseItem = { tokens: number; formula: string; bytes: string; reuse: string };
+export type Reading = { name: string; colour: string; width: number; text: string };
+export type Account = { verdict: string; reason: string; lines: [string, string, string][] };
+/** Request, what it did, tokens fed, tokens stored, whether it is done, padding behind it. */
+export type BatchRow = [number, string, number, number, boolean, number];
+export type BatchStep = {
+  phase: Phase;
+  T: number;
+  columns: number;
+  queued: number;
+  rows: BatchRow[];
+  strips: [number, number, number][];
+};
+export type SharedBytes = { weights_mib: number; own: [number, number][]; flops_per_byte: string };
+export type BatchPart = {
+  step: BatchStep;
+  shared: SharedBytes;
+  rates: { each: string; all: string };
+  latency: string[][];
+};
+/** Id, text, probability before and after sampling, whether it was chosen. */
+export type NextRow = [number, string, number | null, number | null, boolean];
+export type NextToken = { step: number; how: string; caption: string; rows: NextRow[] };
+export type PromptItem = [number, number, string, string, string];
+export type Candidate = [number, string, number | null];
+export type OutputItem = [
+  number, number, number, string, string, string, number | null, string | null, Candidate[],
+];
+export type TextPart = { row: number; add: string; end: string };
+export type MaskWords = { caption: string; description: string };
+
+/** One message of the live route. */
+export type Frame = {
+  run: RunStatus;
+  from: number;
+  to: number;
+  total: number;
+  model?: Model;
+  step?: Step | null;
+  rows?: Record<string, Table>;
+  prompt?: PromptItem[];
+  outputs?: OutputItem[];
+  text?: TextPart[];
+  mask?: [Phase, number, number][];
+  masks?: [Phase, [number, number, number][]][];
+  mask_words?: MaskWords[];
+  capture?: string; // what capturing attention costs, in words
+  captions?: { latency: string; kv: string; weights: string };
+  roofline?: { captions: Record<string, string>; alarm: string };
+  account?: Account;
+  next?: NextToken | null;
+  figures?: Figure[];
+  weights?: Partial<Record<Phase, ReuseItem>>[];
+  readings?: Reading[];
+  unavailable?: string[] | null;
+  batch?: BatchPart;
+};
+
+export type Token = {
+  id: number;
+  hex: string;
+  text: string;
+  kind: string;
+  isOutput: boolean;
+  p?: number | null;
+  step?: number;
+  finish?: string | null;
+  candidates?: Candidate[];
+};
+
+export type TokenRow = { strip: Strip; text: HTMLElement; done: Text; end: Text };
+export type Position = { row: number; position: number };
+
+/** What all panels share. */
+export type Context = {
+  data: PanelData;
+  base: URL;
+  store: Store;
+  hover: Hover;
+  tip: Tip;
+  tokens: TokenRow[];
+  theme: Theme;
+  vega: Vega;
+  send(name: string, value: unknown): void;
+  failed(panel: Panel, error: unknown): void;
+};
+
+/** One panel: made with its parent element and the context, then given every frame. */
+export interface Panel {
+  box: HTMLElement;
+  reset(): void;
+  update(frame: Frame): void | Promise<unknown>;
+  retheme(): void | Promise<unknown>;
+  connected?(hasSocket: boolean): void;
+  close?(): void;
+}
+export type PanelClass = new (parent: HTMLElement, ctx: Context) => Panel;
+
+export type Choice = { layer: number; head: number | null; all: boolean; row: number };
+export type AttentionState = { choice: Choice | null; notice: string; reason: string; reset?: boolean };
+
+/** A block of weights as its header says it. */
+export type BlockHeader = {
+  heads: (number | null)[];
+  q0: number;
+  qn: number;
+  qb: number;
+  k0: number;
+  kn: number;
+  kb: number;
+  shape: [number, number, number];
+  rest: boolean;
+};
+export type WeightBlock = Omit<BlockHeader, "rest"> & {
+  planes: number;
+  rows: number;
+  width: number;
+  data: Uint16Array;
+  rest: Uint16Array | null;
+};
+export type ExactRow = {
+  query: number;
+  head: number | null;
+  k0: number;
+  kb: number;
+  weights: Float32Array;
+};
+
+export type Square = {
+  cells: number;
+  left: number;
+  top: number;
+  side: number;
+  cell: number;
+  isLabelled: boolean;
+};
+export type HeadSquare = { x: number; y: number; side: number };
+export type HeadLayout = {
+  heads: HeadSquare[];
+  groups: { x: number; y: number; width: number; height: number }[];
+};
+/** What was drawn where: one square, or one a head. */
+export type Layout = { cells: number; square: Square | null; heads: HeadSquare[] | null };
+export type Cell = { plane: number; query: number; key: number };
