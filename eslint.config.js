@@ -38,5 +38,5 @@ export default [
       ],
     },
   },
-  { files: ["tests/panel/**"], languageOptions: { globals: globals.node } },
+  { files: ["tests/panel/**"], languageOptions: { globals: { ...globals.node, ...globals.browser } } },
 ];

@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, mock, test } from "node:test";
+
+import { FakeSocket, until } from "./dom.js";
+import { LivePanel } from "../../visuals/panel/scripts/live_panel.js";
+
+const TIMEOUT = { timeout: 10_000 };
+const CHARTS = [
+  ...["prefill_step_times", "decode_step_times", "cache_growth", "cache_layers", "tokens_per_layer"],
+  ...["utilization", "power", "roofline_step", "roofline_linear", "roofline_attention"],
+  ...["entropy_by_step", "slot_timeline"],
+];
+const SPECS = Object.fromEntries(CHARTS.map((name) => [name, { data: { name } }]));
+
+/** A chart library whose first charts fail. */
+class FakeVega {
+  constructor(failures = 0) {
+    this.failures = failures;
+    this.drawn = [];
+  }
+
+  embed() {
+    if (this.failures > 0) {
+      this.failures -= 1;
+      throw new Error("no chart");
+    }
+    const view = {
+      data: (name, rows) => this.drawn.push([name, rows.length]),
+      runAsync: async () => view,
+      width: () => view,
+      height: () => view,
+    };
+    return { view, finalize: () => undefined };
+  }
+}
+
+let panel;
+let said;
+let log;
+
+beforeEach(() => {
+  said = [];
+  log = mock.method(console, "error", () => undefined);
+});
+
+afterEach(() => {
+  panel.close();
+  mock.restoreAll();
+});
+
+function component(runId, { state = "queued", frame } = {}) {
+  return {
+    data: { run_id: runId, token: "t", label: "", state, frame, vega: "live/vega/1.js", specs: SPECS, explanations: {} },
+    parentElement: document.body,
+    setStateValue: (name, value) => said.push([name, value]),
+  };
+}
+
+function open(runId, { vega = new FakeVega(), ...rest } = {}) {
+  panel = new LivePanel(component(runId, rest), {
+    base: new URL("https://host/prefix/"),
+    untilLoaded: async () => async () => vega.embed(),
+  });
+  return FakeSocket.of(runId);
+}
+
+function frame(state, { final = false, from = 0, to = 1, rows = {} } = {}) {
+  const run = { state, final, message: "", ended: "", stage: null, stage_ratio: null, queue_position: null };
+  return { run, from, to, total: to, rows };
+}
+
+const states = () => said.filter(([name]) => name === "state").map(([, value]) => value);
+
+test("a frame is drawn, acknowledged, and its state said to the page once", TIMEOUT, async () => {
+  const socket = open("a");
+
+  socket.receive(frame("running"));
+  await until(() => states().length);
+  socket.receive(frame("running", { from: 1, to: 2 }));
+  await until(() => socket.sent.length === 2);
+
+  assert.equal(socket.url, "wss://host/prefix/live/run/a?k=t&from=0");
+  assert.deepEqual(socket.sent, ["a", "a"]);
+  assert.deepEqual(states(), ["running"]);
+});
+
+test("a run that was over before it was shown says nothing to the page", TIMEOUT, async () => {
+  const socket = open("a", { state: "done" });
+
+  socket.receive(frame("done", { final: true }));
+  await until(() => socket.sent.length);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+
+  assert.deepEqual(said, []);
+});
+
+test("the state of a run that is not shown any more is not said", TIMEOUT, async () => {
+  const first = open("a");
+  let go = () => {};
+  panel.guards[0].panel.update = () => new Promise((resolve) => (go = resolve));
+  const isDrawing = mock.method(panel.guards[0].panel, "update");
+  first.receive(frame("running"));
+  await until(() => isDrawing.mock.callCount());
+
+  panel.call(component("b"));
+  delete panel.guards[0].panel.update;
+  go();
+  FakeSocket.of("b").receive(frame("loading"));
+  await until(() => states().length);
+
+  assert.deepEqual(states(), ["loading"]);
+  assert.deepEqual(first.sent, []);
+});
+
+test("a panel that throws says so, is logged once, and stops no other", TIMEOUT, async () => {
+  const socket = open("a");
+  const [header, broken, ...others] = panel.guards;
+  broken.panel.update = () => {
+    throw new Error("no");
+  };
+  const last = mock.method(others.at(-1).panel, "update");
+
+  socket.receive(frame("running"));
+  await until(() => socket.sent.length === 1);
+  socket.receive(frame("paused", { from: 1, to: 2 }));
+  await until(() => socket.sent.length === 2);
+
+  assert.equal(broken.note.hidden, false);
+  assert.ok(broken.panel.box.contains(broken.note));
+  assert.equal(header.panel.state.textContent, "paused");
+  assert.equal(last.mock.callCount(), 2);
+  assert.equal(log.mock.callCount(), 1);
+});
+
+test("another run may mend a panel that threw", TIMEOUT, () => {
+  open("a");
+  panel.guards[1].failed(new Error("no"));
+
+  panel.call(component("b"));
+
+  assert.equal(panel.guards[1].note.hidden, true);
+});
+
+test("a chart that could not be made says so and is made the next time", TIMEOUT, async () => {
+  const vega = new FakeVega(1);
+  const socket = open("a", { vega });
+  const rows = { entropy_by_step: { mode: "append", columns: ["k"], rows: [[1], [2]] } };
+
+  socket.receive(frame("running", { rows }));
+  const box = document.querySelector(".panel-next");
+  await until(() => /chart could not be drawn; trying again/.test(box.textContent));
+  await until(() => vega.drawn.length);
+
+  assert.deepEqual(vega.drawn, [["entropy_by_step", 2]]);
+  assert.doesNotMatch(box.textContent, /trying again/);
+  assert.equal(log.mock.callCount(), 1);
+});
+
+test("without a socket the page's frames are drawn, and it hears how far they go", TIMEOUT, async () => {
+  open("a", { frame: frame("running", { to: 3 }) });
+
+  await until(() => said.some(([name]) => name === "cursor"));
+
+  assert.deepEqual(said.filter(([name]) => name === "cursor"), [["cursor", 3]]);
+});
