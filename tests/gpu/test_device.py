@@ -18,6 +18,12 @@ from inference.bench.gpu_speeds import Speed
 from inference.commands.progress import ProgressLine
 from inference.records.options import DecodeMode
 
+# Ids in float32, of graphs in two dtypes, bytes, roofs, and the two checks of timings.
+LEAST_CHECKS = 7
+MAY_NOT_APPLY = "measured roofs"  # a part of which no data sheet is kept
+# Source: our choice. A host that launches one graph is done well before the device is.
+HOST_DONE_RATIO = 0.9
+
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
@@ -34,27 +40,16 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "ids on the device are those of the CPU, float32",
-        "graph steps choose the ids of eager ones, float32",
-        "cache bytes are the allocator's",
-        "measured roofs are within bounds of the data sheet",
-        "step times sum to wall time",
-        "no step time reaches into the next step",
-    ],
-)
-def test_a_check_of_the_report_does_not_fail(report: Report, name: str) -> None:
-    [check] = [check for check in report.checks if check.name == name]
+def test_every_check_of_the_report_applies_here_and_holds(report: Report) -> None:
+    not_passed = {
+        check.name: check.finding
+        for check in report.checks
+        if check.is_passed is False
+        or (check.is_passed is None and not check.name.startswith(MAY_NOT_APPLY))
+    }
 
-    assert check.is_passed is not False, check.finding
-
-
-def test_every_check_of_the_report_holds(report: Report) -> None:
-    failed = {check.name: check.finding for check in report.checks if check.is_passed is False}
-
-    assert failed == {}
+    assert len(report.checks) >= LEAST_CHECKS
+    assert not_passed == {}
 
 
 def speed(report: Report, start: str) -> Speed:
@@ -69,12 +64,11 @@ def test_a_recorded_step_is_faster_than_an_eager_one(report: Report) -> None:
     assert (graph.decode_tokens_per_s or 0) > (eager.decode_tokens_per_s or 0)
 
 
-def test_a_recorded_step_is_launched_long_before_the_device_is_done(report: Report) -> None:
-    graph = speed(report, DecodeMode.GRAPH.value)
+def test_a_recorded_step_is_launched_before_an_eager_one_and_before_the_device_is_done(
+    report: Report,
+) -> None:
+    graph, eager = speed(report, DecodeMode.GRAPH.value), speed(report, "eager, growing")
 
     assert graph.host_ratio is not None
-    assert graph.host_ratio < 1
-
-
-def test_the_report_ends_inside_five_minutes(report: Report) -> None:
-    assert report.seconds < 240
+    assert eager.host_ratio is not None
+    assert 0 < graph.host_ratio < min(eager.host_ratio, HOST_DONE_RATIO)
