@@ -195,6 +195,7 @@ def test_a_full_disk_is_said_on_the_page(stage: Stage) -> None:
 
 def test_the_recorded_runs_that_come_with_the_program_play_too(page: AppTest, stage: Stage) -> None:
     shipped = shipped_runs()
+    assert shipped
     assert {button.key for button in page.button} >= set(shipped)
 
     for key, path in shipped.items():

@@ -48,6 +48,7 @@ def counted_operators(family: str) -> list[tuple[tuple[int, int], dict[str, int]
             ((end - start, end), {str(op).rpartition(".")[2]: n for op, n in counts.items()})
         )
         options["cache"] = output.cache
+    assert len(steps) == len(STEP_ENDS) - 1 > 1
     return steps
 
 

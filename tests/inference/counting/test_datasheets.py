@@ -117,4 +117,5 @@ def test_a_ridge_can_be_read_off_every_rate_that_a_sheet_states() -> None:
         for dtype, _ in part.peaks
     ]
 
-    assert all(1 < ridge < 1000 for ridge in ridges)
+    assert len(ridges) >= len(PARTS)
+    assert 1 < min(ridges) <= max(ridges) < 1000

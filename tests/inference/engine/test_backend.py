@@ -56,8 +56,13 @@ def request(
 def steps(
     backend: TorchBackend, *requests: Request, options: GenerationOptions = PLAIN
 ) -> Iterator[StepEvent]:
+    """Yield the steps of a run, at least one."""
     engine = Engine(backend, HostClock(), NO_EOS)
-    return engine.generate(requests, seed=0, zero_s=0.0, options=options)
+    events = 0
+    for event in engine.generate(requests, seed=0, zero_s=0.0, options=options):
+        events += 1
+        yield event
+    assert events > 0
 
 
 def run(
@@ -68,7 +73,9 @@ def run(
 
 def tokens(events: list[StepEvent], request_id: str = "r0") -> list[int]:
     rows = [row for event in events for row in event.rows if row.request_id == request_id]
-    return [row.token_id for row in rows if row.token_id is not None]
+    ids = [row.token_id for row in rows if row.token_id is not None]
+    assert ids, f"no token of {request_id}"
+    return ids
 
 
 def logprobs(events: list[StepEvent], request_id: str = "r0") -> list[float]:
@@ -316,6 +323,7 @@ def test_a_quantised_cache_gives_the_ids_of_generate_with_one(family: str) -> No
 
 
 def test_a_dynamic_cache_is_offered_for_every_family() -> None:
+    assert len(FAMILIES) > 20
     for family in FAMILIES:
         reasons = {one.kind: one.reason for one in cache_options(tiny_model(family))}
         assert reasons[CacheKind.DYNAMIC] == ""

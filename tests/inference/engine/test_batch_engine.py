@@ -67,7 +67,9 @@ def run(
 
 def tokens(events: Sequence[StepEvent], request_id: str) -> list[int]:
     rows = [row for event in events for row in event.rows if row.request_id == request_id]
-    return [row.token_id for row in rows if row.token_id is not None]
+    ids = [row.token_id for row in rows if row.token_id is not None]
+    assert ids, f"no token of {request_id}"
+    return ids
 
 
 @pytest.mark.golden
@@ -111,6 +113,7 @@ def test_used_bytes_are_those_of_the_real_tokens_of_live_rows(
     events = run("llama", requests(gap_s=1.5), GenerationOptions(plan=plan, chunk_tokens=chunk))
 
     stored: dict[str, int] = {}
+    assert len(events) > 3
     for event in events:
         stored |= {row.request_id: row.context_tokens for row in event.rows}
         expected = sum(kv_stored_bytes(shape, tokens) for tokens in stored.values())

@@ -45,7 +45,9 @@ def run(
 
 
 def tokens(events: list[StepEvent], request_id: str = "r0") -> list[int | None]:
-    return [row.token_id for event in events for row in event.rows if row.request_id == request_id]
+    ids = [row.token_id for event in events for row in event.rows if row.request_id == request_id]
+    assert ids, f"no token of {request_id}"
+    return ids
 
 
 @pytest.mark.golden
@@ -81,10 +83,13 @@ def test_used_bytes_are_the_formula_and_the_tensors(model: PreTrainedModel) -> N
     config = model.config
     token_bytes = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * 8
 
+    events = 0
     for event in engine.generate([request()], seed=0, zero_s=0.0):
+        events += 1
         held = sum(layer.keys.nbytes + layer.values.nbytes for layer in backend._cache.layers)
         assert event.cache.used_bytes == held == token_bytes * event.context_tokens
         assert event.cache.tokens_per_layer == (event.context_tokens,) * config.num_hidden_layers
+    assert events == 12
 
 
 def test_n_tokens_come_from_one_prefill_and_n_minus_1_decode_steps(
@@ -180,7 +185,10 @@ def test_only_the_first_prefill_and_the_first_decode_step_after_loading_are_cold
 def test_the_best_alternatives_come_best_first_and_hold_the_chosen_one(
     model: PreTrainedModel,
 ) -> None:
-    for event in run(model, request()):
+    events = run(model, request())
+
+    assert len(events) == 12
+    for event in events:
         candidates = event.rows[0].candidates
         assert len(candidates) == 5
         assert candidates[0].token_id == event.rows[0].token_id

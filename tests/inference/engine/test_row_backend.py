@@ -74,6 +74,7 @@ class Driver:
         return [len(prompt) + len(row) - 1 for prompt, row in pairs]
 
     def check(self, family: str) -> None:
+        assert self.rows
         for prompt, row in zip(self.prompts, self.rows, strict=True):
             assert tuple(row) == alone(family, prompt)[: len(row)]
 

@@ -67,6 +67,7 @@ def test_csv_has_a_row_for_each_step_with_the_runs_own_values() -> None:
 def test_the_step_times_of_a_request_add_up_to_its_time_on_the_page(trace: RunTrace) -> None:
     rows = sheet(steps_csv([trace]))
 
+    assert trace.requests
     for request in trace.requests:
         own = [row for row in rows if row["request_id"] == request.request_id]
         total_s = fsum(float(row["step_time_s"]) + float(row["wait_s"]) for row in own)

@@ -39,7 +39,10 @@ def received(bytes_of: bytes) -> StepEvent:
 
 def test_no_value_changes() -> None:
     sharing = Interner()
-    for one in arrived(8):
+    events = arrived(8)
+
+    assert len(events) == 8
+    for one in events:
         assert sharing.shared(received(one)) == received(one)
 
 

@@ -28,7 +28,7 @@ def test_a_run_at_an_earlier_moment_knows_nothing_of_what_came_after() -> None:
 
     assert early.events == TRACE.events[:2]
     assert early.outputs[0].text == "bc"
-    assert all(sample.at_s <= 0.7 for sample in early.telemetry)
+    assert max(sample.at_s for sample in early.telemetry) <= 0.7
     assert run_until(TRACE, 0, RunState.RUNNING).telemetry == TRACE.telemetry[:1]
 
 

@@ -57,11 +57,14 @@ def test_text_after_every_step_is_that_of_the_tokens_so_far() -> None:
     recording = Recording(trace.info, trace.requests, codec)
     ids = [*(byte_id(letter) for letter in bytes_as_letters("a\u6f22\u00e9")), 257, byte_id("b")]
 
+    assert len(trace.events) >= len(ids)
     for index, event in enumerate(trace.events[: len(ids)]):
         rows = tuple(replace(row, token_id=ids[index]) for row in event.rows)
         recording.add(replace(event, rows=rows))
 
-        for output in recording.snapshot(RunState.RUNNING).outputs:
+        outputs = recording.snapshot(RunState.RUNNING).outputs
+        assert len(outputs) == 2
+        for output in outputs:
             assert output.token_ids == tuple(ids[: index + 1])
             assert output.text == codec.decode(ids[: index + 1])
 

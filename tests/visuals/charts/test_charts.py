@@ -64,6 +64,7 @@ def test_a_run_with_no_step_or_one_has_a_chart(chart: ChartFunction, trace: RunT
 def test_every_encoding_states_its_type(chart: ChartFunction) -> None:
     spec, _ = _spec(chart(LONG))
 
+    assert spec["layer"]
     for layer in spec["layer"]:
         for name, channel in layer["encoding"].items():
             if "field" in channel and name not in ("x2", "y2"):

@@ -124,6 +124,7 @@ def test_roofs_are_drawn_only_where_all_runs_share_them() -> None:
 def test_every_chart_stands_short_runs(tokens: int) -> None:
     charts = comparison_charts(subjects_of([counted(run("ab", tokens=tokens))]))
 
+    assert charts
     for one in charts:
         spec = one.build().to_dict()
         assert "NaN" not in json.dumps(spec)

@@ -42,7 +42,7 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert "default-src 'none'" in html
     assert re.findall(r'(?:src|href)="(?!data:)[^"]', without_data) == []
     addresses = set(re.findall(r"https?://[^\"' ]+", without_data))
-    assert all("vega.github.io/schema" in one for one in addresses)
+    assert [one for one in addresses if "vega.github.io/schema" not in one] == []
 
 
 def test_a_single_run_shows_the_figures_of_its_panel() -> None:
@@ -50,7 +50,9 @@ def test_a_single_run_shows_the_figures_of_its_panel() -> None:
 
     html = report_html([trace], SCRIPT, title="One run")
 
-    for figure in headline(trace, "r0"):
+    figures = headline(trace, "r0")
+    assert len(figures) == 6
+    for figure in figures:
         assert f'data-figure="{figure.key}">{figure.value}</b>' in html
 
 
@@ -60,7 +62,9 @@ def test_a_comparison_shows_the_table_of_its_page() -> None:
     html = report_html(traces, SCRIPT, title="Two runs")
 
     text = re.sub(r"<[^>]+>", " ", html)
-    for cells in table_rows([figures_of(one) for one in subjects_of(traces)]):
+    rows = table_rows([figures_of(one) for one in subjects_of(traces)])
+    assert len(rows) == 2
+    for cells in rows:
         for cell in cells[2:]:
             assert cell.partition(" (")[0] in text
 

@@ -75,6 +75,7 @@ def test_the_first_frame_says_how_the_requests_share_the_device() -> None:
 
     assert first["model"]["batch"]["policy"] == "continuous"
     assert (first["model"]["batch"]["slots"], first["model"]["batch"]["requests"]) == (2, 3)
+    assert first["figures"]
     assert all("request 1" in figure["note"] for figure in first["figures"])
 
 
