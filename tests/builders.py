@@ -13,7 +13,7 @@ from inference.process.messages import LoadModel, ModelReady
 from inference.process.orders import RunOrder
 from inference.records.model import Device, LayerType, ModelShape, TokenizerFiles
 from inference.records.options import Sampling
-from inference.records.run import RunInfo, RunTrace
+from inference.records.run import Request, RunInfo, RunTrace
 from inference.records.steps import CacheState, Candidate, Phase, RowStep, StepEvent
 from inference.records.telemetry import TelemetrySample
 from inference.runs.run_file import read_bytes
@@ -152,10 +152,23 @@ def steps(*, prefill_s: float, decode_s: float, count: int) -> tuple[StepEvent, 
 
 
 def trace_with(events: Sequence[StepEvent], samples: Sequence[TelemetrySample] = ()) -> RunTrace:
+    """Return a run of these steps and readings, without a request."""
     return RunTrace(
         info=run_info(),
         requests=(),
         events=tuple(events),
         telemetry=tuple(samples),
         outputs=(),
+    )
+
+
+def numbered_request(number: int, prompt: int, *, new: int = 2, arrival_s: float = 0.0) -> Request:
+    """Return a request with a prompt of this many tokens."""
+    return Request(
+        request_id=f"r{number}",
+        prompt_text="",
+        prompt_ids=tuple(range(1, prompt + 1)),
+        max_new_tokens=new,
+        sampling=Sampling(),
+        arrival_s=arrival_s,
     )

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from multiprocessing.connection import Connection
+from typing import cast
 
 import torch
 
-from inference.process.messages import Command, Reply
+from inference.process.messages import Command, Generate, Reply
+from inference.process.step_gate import StepGate
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.options import CacheKind, DecodeMode
 from inference.records.steps import CacheState
 
+GATED_RUN = "run"
+
 
 class ScriptedClock:
-    """A StepClock whose time moves only when it is told to.
+    """A StepClock whose time moves only when a test moves it.
 
-    Each step time takes the next scripted duration, plus whatever ``advance`` adds while the step
-    time runs: so work done inside a step time shows in it, and work done between step times does
-    not.
+    Each timing takes the next scripted duration, plus whatever ``advance`` adds while it runs: so
+    work done inside a step shows in its step time, and work done between two steps does not.
 
     Attributes:
         time_s: What ``now_s`` returns.
-        step_times_s: Step times handed out so far.
+        step_times_s: Step times returned so far.
         host_s: What ``launched`` returns.
     """
 
@@ -42,18 +47,18 @@ class ScriptedClock:
         return self.time_s
 
     def start_timing(self) -> None:
-        """Begin a step time."""
-        assert self._started_s is None, "a step time is running already"
+        """Begin a timing."""
+        assert self._started_s is None, "a timing is running already"
         self._started_s = self.time_s
 
     def launched(self) -> float | None:
         """Return the scripted host time."""
-        assert self._started_s is not None, "no step time is running"
+        assert self._started_s is not None, "no timing is running"
         return self.host_s
 
     def end_timing(self) -> float:
-        """Let the next scripted duration pass and end the step time."""
-        assert self._started_s is not None, "no step time is running"
+        """Let the next scripted duration pass, end the timing, and return it."""
+        assert self._started_s is not None, "no timing is running"
         self.advance(next(self._script))
         step_time_s = self.time_s - self._started_s
         self._started_s = None
@@ -66,8 +71,8 @@ class ScriptedEngine:
 
     Attributes:
         commands: Everything sent to it, in order.
-        reply: Hands one reply to whoever started it.
-        is_closed: True once it was told to end.
+        reply: Gives one reply to whoever started it.
+        is_closed: True once it was closed.
     """
 
     def __init__(self, on_reply: Callable[[Reply], None]) -> None:
@@ -88,7 +93,7 @@ class ScriptedBackend:
     """A backend whose next token is always the number of tokens stored, modulo the vocabulary.
 
     Attributes:
-        decode: How it says that its steps were handed over.
+        decode: How it says that its steps are launched.
     """
 
     def __init__(self, vocabulary: int) -> None:
@@ -97,7 +102,7 @@ class ScriptedBackend:
         self._stored = 0
 
     def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
-        """Say that every mode can be had."""
+        """Accept every mode."""
         del rows, columns
         self.decode = mode
         return ""
@@ -132,11 +137,54 @@ class ScriptedBackend:
         assert choice is None, "a scripted backend attends to nothing"
 
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:
-        """Return None: nothing is looked at."""
+        """Return None: nothing is captured."""
         del is_prompt
         return None
 
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
-        """Return nothing: nothing was looked at."""
+        """Return nothing: nothing was captured."""
         del query
         return ()
+
+
+class ScriptedPipe:
+    """A connection on which commands arrive; waiting for more than there is fails the test."""
+
+    def __init__(self, clock: ScriptedClock, commands: list[Command]) -> None:
+        self._clock = clock
+        self._commands = deque(commands)
+        self.waits_s: list[float | None] = []
+
+    def poll(self, timeout: float | None = 0.0) -> bool:
+        if self._commands:
+            return True
+        assert timeout is not None, "the gate waits for a command that never comes"
+        self.waits_s.append(timeout)
+        self._clock.advance(timeout)
+        return False
+
+    def recv(self) -> Command:
+        return self._commands.popleft()
+
+    def say(self, *commands: Command) -> None:
+        self._commands.extend(commands)
+
+
+class GateUnderTest:
+    """A step gate, its pipe, its clock, and what it reported."""
+
+    def __init__(
+        self,
+        *commands: Command,
+        is_paused: bool = False,
+        steps_per_s: float | None = None,
+    ) -> None:
+        self.clock = ScriptedClock()
+        self.pipe = ScriptedPipe(self.clock, list(commands))
+        self.replies: list[Reply] = []
+        generate = Generate(
+            run_id=GATED_RUN, requests=(), seed=0, is_paused=is_paused, steps_per_s=steps_per_s
+        )
+        self.gate = StepGate(
+            cast("Connection", self.pipe), generate, self.clock, self.replies.append
+        )

@@ -7,11 +7,18 @@ and greedy generation does not repeat one token for ever.
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+
+from inference.models.loading import LoadedModel
+from inference.models.shapes import model_shape
+from inference.records.model import TokenizerFiles
+from tests.builders import TINY_DEVICE
+from tests.tiny_model import tiny_config
 
 VOCAB = 97
 WINDOW = 6
@@ -248,6 +255,18 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 
+KERNEL_SIZES: dict[str, Any] = {
+    "vocab_size": VOCAB,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 1024,
+    "initializer_range": 0.2,
+}
+
 
 @cache
 def tiny_model(family: str, dtype: torch.dtype = torch.float64) -> PreTrainedModel:
@@ -271,3 +290,27 @@ def fresh_model(
             chosen["attn_implementation"] = attention
         model: PreTrainedModel = AutoModelForCausalLM.from_config(own, dtype=dtype, **chosen)
     return model.eval().requires_grad_(False)  # noqa: FBT003  torch's own signature
+
+
+def kernel_model(kind: str = "llama", attention: str | None = None) -> PreTrainedModel:
+    """Return a float32 model of a family in sizes that the decode kernels take."""
+    config = tiny_config() if kind == "llama" else copy.deepcopy(tiny_model(kind).config)
+    for name, value in KERNEL_SIZES.items():
+        setattr(config, name, value)
+    config.sliding_window = None
+    return fresh_model(config, torch.float32, attention)
+
+
+def loaded_model(family: str = "llama") -> LoadedModel:
+    """Return the family's model as the loader returns one."""
+    model = tiny_model(family)
+    return LoadedModel(
+        model=model,
+        model_id=family,
+        shape=model_shape(model),
+        device=replace(TINY_DEVICE, dtype="float64"),
+        attention="sdpa",
+        eos_ids=frozenset(),
+        context_limit=128,
+        tokenizer_files=TokenizerFiles(tokenizer_json=""),
+    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,3 +95,36 @@ def test_every_package_says_what_it_holds() -> None:
 
     assert len(packages) > 10
     assert [path for path in packages if not path.read_text().startswith('"""')] == []
+
+
+def test_no_test_module_is_imported_by_another() -> None:
+    """What several tests need is in a module that holds no test: doubles, builders, a conftest."""
+    imported = re.compile(r"\b(?:from|import) tests\.(?:\w+\.)*test_\w+")
+    found = {
+        str(path.relative_to(ROOT)): imported.findall(path.read_text(encoding="utf-8"))
+        for path in sorted(ROOT.glob("tests/**/*.py"))
+    }
+
+    assert len(found) > 100
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_warnings_are_errors_and_every_test_has_a_time_limit() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    options = tools["pytest"]["ini_options"]
+
+    assert options["filterwarnings"] == ["error"]
+    assert 0 < options["timeout"] <= 120
+
+
+def test_a_missing_browser_fails_where_changes_are_checked() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    skips = [
+        path.name
+        for path in ROOT.glob("tests/browser/*.py")
+        if "skip" in path.read_text(encoding="utf-8")
+    ]
+
+    assert "export CI=true" in script
+    assert "make test" in script
+    assert skips == []

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from inference.process.messages import MeasureCeilings, MeasureEnded, StopMeasuring, SweepTokens
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.charts.test_what_if import SWEEP
 from tests.visuals.counted import COUNTED_SHAPE
+from tests.visuals.counted import TOKEN_SWEEP as SWEEP
 from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.charts.crossover import COUNTS
 from visuals.pages.what_if import OWN_RATES, THIS_MACHINE

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from inference.records.costs import Ceilings, Source
 from inference.records.model import MatrixRole, ModelShape, WeightMatrix
+from inference.records.rooflines import TokenSweep, TokenTiming
 from inference.records.run import RunTrace
 from inference.records.steps import Part, PartTime, StepEvent
-from tests.builders import LAYERS, TINY_SHAPE
+from tests.builders import LAYERS, TINY_DEVICE, TINY_SHAPE
 from tests.visuals.traces import trace_of
 
 UP = WeightMatrix(
@@ -42,6 +44,15 @@ COUNTED_SHAPE: ModelShape = replace(
 )
 ROOFS = Ceilings(
     flops_per_s=1e7, bytes_per_s=1e6, source=Source.MEASURED, method="measured in a test"
+)
+TOKEN_SWEEP = TokenSweep(
+    model_id="tiny",
+    device=TINY_DEVICE,
+    measured_at=datetime(2026, 1, 2, tzinfo=UTC),
+    points=tuple(
+        TokenTiming(tokens=tokens, best_s=s, median_s=s * 1.1, worst_s=s * 1.5, repeats=3)
+        for tokens, s in ((1, 0.08), (8, 0.08), (64, 0.2), (512, 1.6))
+    ),
 )
 
 

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from inference.calibration.batch_sweep import WARM_UPS, check_sweep, sweep_batches
 from inference.counting.costs import kv_stored_bytes
-from inference.models.loading import LoadedModel
-from inference.models.shapes import model_shape
 from inference.records.errors import InputError
-from inference.records.model import TokenizerFiles
-from tests.builders import TINY_DEVICE
 from tests.doubles import ScriptedClock
-from tests.families import tiny_model
-
-
-def loaded(family: str = "llama") -> LoadedModel:
-    model = tiny_model(family)
-    return LoadedModel(
-        model=model,
-        model_id=family,
-        shape=model_shape(model),
-        device=replace(TINY_DEVICE, dtype="float64"),
-        attention="sdpa",
-        eos_ids=frozenset(),
-        context_limit=128,
-        tokenizer_files=TokenizerFiles(tokenizer_json=""),
-    )
+from tests.families import loaded_model as loaded
 
 
 def clock() -> ScriptedClock:

@@ -11,8 +11,8 @@ from inference.counting.costs import kv_stored_bytes
 from inference.engine.free_memory import check_memory, free_cache_bytes
 from inference.records.errors import InputError
 from inference.records.options import BatchPlan
-from tests.inference.calibration.test_batch_sweep import loaded
-from tests.inference.engine.test_scheduler import request
+from tests.builders import numbered_request as request
+from tests.families import loaded_model as loaded
 
 REQUESTS = [request(number, 10, new=11) for number in range(8)]  # each stores 20 tokens in the end
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inference.process.messages import Action, Control
-from tests.inference.process.test_step_gate import RUN, GateUnderTest
+from tests.doubles import GATED_RUN as RUN
+from tests.doubles import GateUnderTest
 
 
 def control(action: Action) -> Control:

@@ -23,22 +23,12 @@ from inference.engine.scheduler import (
     rows_that_fit,
 )
 from inference.records.errors import InputError
-from inference.records.options import BatchPlan, Policy, Sampling
+from inference.records.options import BatchPlan, Policy
 from inference.records.run import Request
 from tests.builders import TINY_SHAPE
+from tests.builders import numbered_request as request
 
 STEP_TIME_S = 1.0
-
-
-def request(number: int, prompt: int, *, new: int = 2, arrival_s: float = 0.0) -> Request:
-    return Request(
-        request_id=f"r{number}",
-        prompt_text="",
-        prompt_ids=tuple(range(1, prompt + 1)),
-        max_new_tokens=new,
-        sampling=Sampling(),
-        arrival_s=arrival_s,
-    )
 
 
 class Simulation:

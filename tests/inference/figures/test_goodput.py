@@ -10,7 +10,7 @@ from inference.figures.goodput import goodput
 from inference.figures.latency import latency_summary, run_seconds
 from inference.records.run import RunTrace
 from inference.records.steps import Finish, StepEvent
-from tests.inference.figures.test_latency import decode, prefill, trace_of
+from tests.inference.figures.scripted_steps import decode, prefill, trace_of
 
 pytestmark = pytest.mark.golden
 

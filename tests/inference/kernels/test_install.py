@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import ctypes
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -26,20 +24,9 @@ from inference.records.options import Sampling
 from inference.records.run import Request
 from inference.records.steps import StepEvent
 from tests.families import VOCAB, fresh_model, tiny_model
-from tests.tiny_model import tiny_config
+from tests.families import kernel_model as model_of
 
 HASWELL = tuple("-march=haswell" if one == "-march=native" else one for one in COMPILE)
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCAB,
-    "hidden_size": 64,
-    "intermediate_size": 96,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 6,
-    "num_key_value_heads": 2,
-    "head_dim": 16,
-    "max_position_embeddings": 1024,
-    "initializer_range": 0.2,
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -57,14 +44,6 @@ def variant(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> ctypes.CDLL:
     return opened(compiled(tmp_path_factory.mktemp("kernels"), request.param))
-
-
-def model_of(kind: str = "llama", attention: str | None = None) -> PreTrainedModel:
-    config = tiny_config() if kind == "llama" else copy.deepcopy(tiny_model(kind).config)
-    for name, value in SIZES.items():
-        setattr(config, name, value)
-    config.sliding_window = None
-    return fresh_model(config, torch.float32, attention)
 
 
 @pytest.fixture

@@ -19,9 +19,7 @@ from inference.process.messages import (
 from inference.records.attention import AttentionChoice
 from inference.records.options import BatchPlan, Policy
 from inference.records.status import RunState
-from tests.inference.process.test_worker import Tell, loaded, request
-
-__all__ = ["loaded"]  # a fixture
+from tests.inference.process.host_under_test import Tell, request
 
 CONTINUOUS = BatchPlan(policy=Policy.CONTINUOUS, slots=2)
 Loaded = tuple[Tell, list[Reply]]

@@ -2,69 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
 from multiprocessing.connection import Connection
 from typing import cast
 
 from inference.process.messages import (
     Action,
     CaptureAttention,
-    Command,
     Control,
     Generate,
-    Reply,
     Shutdown,
     SplitSteps,
     StateChanged,
 )
 from inference.process.step_gate import StepGate
 from inference.records.status import RunState
-from tests.doubles import ScriptedClock
-
-RUN = "run"
-
-
-class ScriptedPipe:
-    """A connection on which commands arrive; waiting for more than there is fails the test."""
-
-    def __init__(self, clock: ScriptedClock, commands: list[Command]) -> None:
-        self._clock = clock
-        self._commands = deque(commands)
-        self.waits_s: list[float | None] = []
-
-    def poll(self, timeout: float | None = 0.0) -> bool:
-        if self._commands:
-            return True
-        assert timeout is not None, "the turn waits for a command that never comes"
-        self.waits_s.append(timeout)
-        self._clock.advance(timeout)
-        return False
-
-    def recv(self) -> Command:
-        return self._commands.popleft()
-
-    def say(self, *commands: Command) -> None:
-        self._commands.extend(commands)
-
-
-class GateUnderTest:
-    """A turn, its pipe, its clock, and what it reported."""
-
-    def __init__(
-        self,
-        *commands: Command,
-        is_paused: bool = False,
-        steps_per_s: float | None = None,
-    ) -> None:
-        self.clock = ScriptedClock()
-        self.pipe = ScriptedPipe(self.clock, list(commands))
-        self.replies: list[Reply] = []
-        generate = Generate(
-            run_id=RUN, requests=(), seed=0, is_paused=is_paused, steps_per_s=steps_per_s
-        )
-        self.gate = StepGate(
-            cast("Connection", self.pipe), generate, self.clock, self.replies.append
-        )
+from tests.doubles import GATED_RUN as RUN
+from tests.doubles import GateUnderTest
 
 
 def control(action: Action, *, run_id: str = RUN, steps_per_s: float | None = None) -> Control:

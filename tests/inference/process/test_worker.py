@@ -2,98 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
 from dataclasses import replace
-from multiprocessing import Pipe
-from pathlib import Path
-
-import pytest
 
 from inference.process.messages import (
     Attended,
     CaptureAttention,
     CaptureRefused,
-    Command,
-    EngineDied,
-    Generate,
     Loading,
-    LoadModel,
     ModelReady,
     Reply,
     RunEnded,
     RunStarted,
     Stepped,
 )
-from inference.process.worker import EngineHost
 from inference.records.attention import AttentionChoice
-from inference.records.options import AttentionKind, CacheKind, DecodeMode, Sampling
-from inference.records.run import Request
+from inference.records.options import AttentionKind, CacheKind, DecodeMode
 from inference.records.status import RunState
-
-PROMPT = (5, 9, 120, 77, 31)
-END = EngineDied(exit_code=None)  # sent by the test itself, behind what a command made the host say
-Tell = Callable[[Command], list[Reply]]
-
-
-def request(request_id: str = "r0") -> Request:
-    return Request(
-        request_id=request_id,
-        prompt_text="",
-        prompt_ids=PROMPT,
-        max_new_tokens=3,
-        sampling=Sampling(),
-    )
-
-
-def generate(
-    *,
-    capture: AttentionChoice | None = None,
-    chunk_tokens: int | None = None,
-    cache: CacheKind = CacheKind.DYNAMIC,
-) -> Generate:
-    return Generate(
-        run_id="run",
-        requests=(request(),),
-        seed=0,
-        capture=capture,
-        chunk_tokens=chunk_tokens,
-        cache=cache,
-    )
-
-
-@pytest.fixture(scope="module")
-def loaded(tiny_model_folder: Path) -> Iterator[tuple[Tell, list[Reply]]]:
-    """Return a way to tell a host with a tiny model something, and what it said on loading."""
-    ours, theirs = Pipe()
-    replies: list[Reply] = []
-
-    def listen() -> None:
-        while True:
-            try:
-                replies.append(ours.recv())
-            except (EOFError, OSError):
-                return
-
-    listener = threading.Thread(target=listen)
-    listener.start()
-    host = EngineHost(theirs)
-
-    def tell(command: Command) -> list[Reply]:
-        """Return what was said until the command was carried out."""
-        before = len(replies)
-        assert host.obey(command)
-        theirs.send(END)
-        while END not in replies[before:]:
-            listener.join(0.01)
-        return replies[before : replies.index(END, before)]
-
-    assert host.obey(LoadModel(model=str(tiny_model_folder), dtype="float32", device="cpu"))
-    tell(generate())
-    yield tell, replies
-    theirs.close()
-    listener.join()
-    ours.close()
+from tests.inference.process.host_under_test import Tell, generate
 
 
 def attended(replies: list[Reply]) -> list[Attended]:

@@ -227,14 +227,16 @@ def test_a_program_killed_mid_run_leaves_a_run_to_recover(tmp_path: Path) -> Non
     """The lock of a killed process must not keep its run from the next server."""
     script = (
         "import os, sys; from pathlib import Path\n"
+        "from inference.runs.run_file import from_json\n"
         "from inference.runs.store import RunStore\n"
-        "from tests.inference.runs.test_store import part_of, run\n"
-        "journal = RunStore(Path(sys.argv[1])).journal('run-1')\n"
-        "journal.append(part_of(run(), 2))\n"
+        "part = from_json(Path(sys.argv[1]).read_bytes())\n"
+        "RunStore(Path(sys.argv[2])).journal('run-1').append(part)\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False, timeout=60)
+    part, folder = tmp_path / "part.json", tmp_path / "store"
+    part.write_text(to_json(part_of(run(), 2)), encoding="utf-8")
+    subprocess.run([sys.executable, "-c", script, str(part), str(folder)], check=False, timeout=60)
 
-    [entry] = RunStore(tmp_path).recover()
+    [entry] = RunStore(folder).recover()
 
     assert (entry.steps, entry.state) == (2, RunState.FAILED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,9 +10,8 @@ import pytest
 from inference.counting.datasheets import device_ceilings, device_memory_bytes
 from inference.counting.public_shapes import public_shape
 from inference.counting.what_if import what_if
-from inference.records.rooflines import SweepPoint, TokenSweep, TokenTiming, Workload
-from tests.builders import TINY_DEVICE
-from tests.visuals.counted import COUNTED_SHAPE, ROOFS
+from inference.records.rooflines import SweepPoint, Workload
+from tests.visuals.counted import COUNTED_SHAPE, ROOFS, TOKEN_SWEEP
 from visuals.charts.crossover import Crossover, crossover
 from visuals.charts.roofs import sweep_chart
 from visuals.charts.theme import Chart
@@ -29,15 +27,6 @@ from visuals.charts.what_if import (
 H100 = device_ceilings("H100 SXM", "bfloat16")
 LLAMA = public_shape("Llama-3.1-8B", "bfloat16")
 ONE = Workload(batch=1, prompt_tokens=1024, context_tokens=2048)
-SWEEP = TokenSweep(
-    model_id="tiny",
-    device=TINY_DEVICE,
-    measured_at=datetime(2026, 1, 2, tzinfo=UTC),
-    points=tuple(
-        TokenTiming(tokens=tokens, best_s=s, median_s=s * 1.1, worst_s=s * 1.5, repeats=3)
-        for tokens, s in ((1, 0.08), (8, 0.08), (64, 0.2), (512, 1.6))
-    ),
-)
 
 
 def _data(chart: Chart) -> dict[str, list[dict[str, Any]]]:
@@ -124,7 +113,7 @@ def test_the_lines_of_the_batch_chart_are_dashed_since_they_are_counted() -> Non
 
 
 def test_the_turn_is_counted_from_roofs_and_measured_from_step_times() -> None:
-    known = Crossover(shape=COUNTED_SHAPE, ceilings=ROOFS, sweep=SWEEP)
+    known = Crossover(shape=COUNTED_SHAPE, ceilings=ROOFS, sweep=TOKEN_SWEEP)
 
     data = _data(crossover(known))
 
@@ -141,7 +130,7 @@ def test_the_turn_is_counted_from_roofs_and_measured_from_step_times() -> None:
     [
         (Crossover(shape=COUNTED_SHAPE), set()),
         (Crossover(shape=COUNTED_SHAPE, ceilings=ROOFS), {"counted"}),
-        (Crossover(shape=COUNTED_SHAPE, sweep=SWEEP), {"measured"}),
+        (Crossover(shape=COUNTED_SHAPE, sweep=TOKEN_SWEEP), {"measured"}),
     ],
     ids=["nothing", "roofs only", "step times only"],
 )
