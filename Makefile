@@ -2,6 +2,7 @@
 
 BIN := .venv/bin
 PORT ?= 8501
+WORKERS ?= logical
 GPU_OUT ?= gpu-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
@@ -30,7 +31,7 @@ check: $(TEST) $(NODE_MODULES)
 
 test: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(NODE) --test --test-reporter=dot "tests/panel/*.test.js"
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 4 $(PYTEST)
 
 browser: $(TEST) $(BROWSER) model
 	$(BIN)/pytest -m browser
@@ -78,7 +79,7 @@ $(BROWSER): $(TEST)
 	  if command -v $$name >/dev/null 2>&1; then touch $@; exit 0; fi; done; \
 	echo "no Chromium or Chrome here; fetching Playwright's own"; \
 	if $(BIN)/playwright install chromium 2>/dev/null; then touch $@; exit 0; fi; \
-	echo "that one cannot be had; trying Debian's package"; \
+	echo "that one could not be fetched; trying Debian's package"; \
 	if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq; \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \

@@ -1,15 +1,30 @@
-"""Fixtures that several tests share. Nothing here needs a network but the default model's fetch."""
+"""Fixtures that several tests share, limits and workers.
+
+Nothing here needs a network but the default model's fetch. `make test` gives the tests to several
+workers: whatever drives the browser goes to one of them, every other file to whoever is free, so
+that the fixtures of a file are made once.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from inference.records.status import LoadStage
 
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadScopeScheduling
+
 os.environ["HF_HUB_OFFLINE"] = "1"
+# Threads that wait for each other sleep: spinning, they keep a processor from the other worker.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Seconds that a test of a slow kind may take; all others have the limit in pyproject.toml.
+LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
+BROWSER_FOLDER = "tests/browser/"
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +42,46 @@ def tiny_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.tiny_model import save_tiny_model  # noqa: PLC0415  torch, only where it is needed
 
     return save_tiny_model(tmp_path_factory.mktemp("models") / "tiny-llama")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give slow kinds of tests their limits, and begin with the browser, which takes longest."""
+    for item in items:
+        limit_s = next((LIMITS_S[kind] for kind in LIMITS_S if item.get_closest_marker(kind)), None)
+        if limit_s is not None and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(limit_s))
+    items.sort(key=lambda item: not item.nodeid.startswith(BROWSER_FOLDER))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say beside a limit that was reached how busy the machine was."""
+    report = yield
+    if report.failed and "from pytest-timeout" in report.longreprtext:
+        load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+        report.sections.append(
+            (
+                "time limit",
+                f"{item.nodeid} did not end. The machine's load over 1, 5 and 15 minutes is "
+                f"{load} on {os.cpu_count()} processors: far above that number it may only have "
+                "been slow, else it hangs where the traceback ends.",
+            )
+        )
+    return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # noqa: ANN401  xdist's own type is private
+    """Return a scheduler that keeps files, and all of the browser's files, on one worker each."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  only where there are workers
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return (
+                BROWSER_FOLDER if nodeid.startswith(BROWSER_FOLDER) else nodeid.partition("::")[0]
+            )
+
+    config.option.loadscopereorder = False  # the order of collection: longest first
+    return ByFile(config, log)
