@@ -1,8 +1,8 @@
 """Fixtures that several tests share, limits and workers.
 
 Nothing here needs a network but the default model's fetch. `make test` gives the tests to several
-workers: whatever drives the browser goes to one of them, every other file to whoever is free, so
-that the fixtures of a file are made once.
+workers: whatever drives the browser goes to one of them, every other file to the next that is free,
+so that the fixtures of a file are made once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # Seconds that a test of a slow kind may take; all others have the limit in pyproject.toml.
 LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
-BROWSER_FOLDER = "tests/browser/"
+# Folders whose files share a server or a large model, so that one worker takes them all.
+WHOLE_FOLDERS = ("tests/browser/", "tests/golden/")
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         limit_s = next((LIMITS_S[kind] for kind in LIMITS_S if item.get_closest_marker(kind)), None)
         if limit_s is not None and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(limit_s))
-    items.sort(key=lambda item: not item.nodeid.startswith(BROWSER_FOLDER))
+    items.sort(key=lambda item: not item.nodeid.startswith(WHOLE_FOLDERS[0]))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -74,14 +75,13 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # noqa: ANN401  xdist's own type is private
-    """Return a scheduler that keeps files, and all of the browser's files, on one worker each."""
+    """Return a scheduler that keeps a file, and some folders, on one worker."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  only where there are workers
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return (
-                BROWSER_FOLDER if nodeid.startswith(BROWSER_FOLDER) else nodeid.partition("::")[0]
-            )
+            whole = next((each for each in WHOLE_FOLDERS if nodeid.startswith(each)), None)
+            return whole or nodeid.partition("::")[0]
 
     config.option.loadscopereorder = False  # the order of collection: longest first
     return ByFile(config, log)

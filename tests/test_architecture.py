@@ -85,9 +85,11 @@ def test_a_package_stands_for_all_its_modules() -> None:
 
 
 def test_a_module_that_loads_a_suspect_is_named() -> None:
-    modules = ("inference.records.run", "inference.engine.sampling")
+    modules = ("inference.records.errors", "inference.records.run")
 
-    assert first_that_loads(modules, ("torch",)) == "inference.engine.sampling loads torch"
+    found = first_that_loads(modules, ("inference.records.run",))
+
+    assert found == "inference.records.run loads inference.records.run"
 
 
 def test_every_package_says_what_it_holds() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from inference.engine.clock import HostClock
 from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
 from inference.engine.row_backend import TorchRowBackend
-from inference.models.loading import LoadedModel, load_model
+from inference.models.loading import LoadedModel
 from inference.models.tokenization import TextCodec
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, build_requests
@@ -30,13 +28,6 @@ PLANS = [
     BatchPlan(padding=Padding.RIGHT),
     BatchPlan(policy=Policy.CONTINUOUS, slots=2),
 ]
-
-
-@pytest.fixture(scope="module")
-def loaded(default_model_folder: Path) -> LoadedModel:
-    return load_model(
-        str(default_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
-    )
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from inference.engine.backend import TorchBackend
 from inference.engine.clock import HostClock
 from inference.engine.loop import Engine, GenerationLimits
 from inference.kernels.install import install, remove
-from inference.models.loading import LoadedModel, load_model
+from inference.models.loading import LoadedModel
 from inference.models.tokenization import TextCodec
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, build_requests
@@ -27,13 +27,6 @@ KV_BYTES_PER_TOKEN = 46_080  # 2 x 30 layers x 3 KV heads x 64 x 4 bytes
 PROMPTS = {example.name.split(":")[0]: example.prompt for example in example_prompts()} | {
     "CJK": "请用一句话解释什么是键值缓存。",
 }
-
-
-@pytest.fixture(scope="module")
-def loaded(default_model_folder: Path) -> LoadedModel:
-    return load_model(
-        str(default_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
-    )
 
 
 def run(loaded: LoadedModel, prompt: str) -> tuple[tuple[int, ...], list[StepEvent]]:
