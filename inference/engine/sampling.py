@@ -14,7 +14,7 @@ from math import inf, isfinite
 import torch
 from torch import Tensor
 
-from inference.kernels.build import kernels_or_none
+from inference.kernels.description import describe_scores, scores_library
 from inference.records.errors import BackendError
 from inference.records.options import Sampling
 from inference.records.steps import Candidate
@@ -157,7 +157,7 @@ class _Seen:
 def _seen(logits: Tensor, count: int) -> _Seen:
     """Look through [rows, vocab] scores, in one pass of a kernel where there is one."""
     if logits.device.type == "cpu" and logits.dtype is torch.float32:
-        library = kernels_or_none()
+        library = scores_library()
         if library is not None:
             return _seen_by_kernel(logits, count, library)
     scores = logits if logits.dtype == torch.float64 else logits.float()
@@ -176,17 +176,10 @@ def _seen(logits: Tensor, count: int) -> _Seen:
 
 
 def _seen_by_kernel(logits: Tensor, count: int, library: ctypes.CDLL) -> _Seen:
-    scores = logits.contiguous()
-    rows, width = scores.shape
-    totals, best = torch.empty((rows, 2)), torch.empty((rows, count))
-    ids = torch.empty((rows, count), dtype=torch.int64)
-    library.describe(
-        scores.data_ptr(), rows, width, count, totals.data_ptr(), best.data_ptr(), ids.data_ptr()
-    )
-    found = totals.tolist()
+    totals, best, ids = describe_scores(library, logits, count)
     return _Seen(
-        totals=[total for total, _ in found],
-        entropies=[entropy for _, entropy in found],
+        totals=totals[:, 0].tolist(),
+        entropies=totals[:, 1].tolist(),
         best=best.tolist(),
         ids=ids.tolist(),
     )

@@ -1,75 +1,43 @@
-"""The decode kernels as a shared library: compiled once for this processor, kept, and loaded.
+"""The decode kernels as a loaded library: compiled once for this processor, kept, and checked.
 
-The C source beside this file is compiled by the system's compiler the first time it is needed, into
-the user's cache folder, under a name made of the source, the flags and the processor. The library
-is linked without a thread pool of its own: it takes torch's, so that two pools never fight for the
-same cores. Where any of this cannot be had, a sentence says why and nothing is lost but speed.
+The C source beside this file is compiled the first time it is needed (``compiler``), into the
+user's cache folder (``kept_library``), under a name made of the source, the options and the
+processor. A library is used only if its structures are those of its callers (``abi``) and its
+thread pool is torch's. Where any of this fails, a sentence says why and nothing is lost but speed.
+
+Whether the pool is shared is asked of the pool itself: the library sets the number of threads to
+another one, torch must then report that number, and it is set back. A second runtime with as many
+threads, which would compete with torch's for the cores, does not pass. The number belongs to the
+calling thread, so nothing else sees the change.
 """
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import platform
-import shutil
-import subprocess
-import tempfile
-from functools import cache
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
 
 import torch
 
-from inference.records.errors import InputError
-from inference.storage.folders import cache_folder
+from inference.kernels.abi import check_agreement, declare
+from inference.kernels.compiler import OPTIONS, SOURCE, compile_library, source_parts
+from inference.kernels.kept_library import kept_library
+from inference.kernels.unavailable import UnavailableError
+from inference.records.errors import InputError, first_line
+from inference.storage.folders import CACHE_VARIABLE, cache_folder
 
-SOURCE = Path(__file__).with_name("kernels.c")
-PARTS = tuple(sorted(SOURCE.parent.glob("kernels*.[ch]")))
-COMPILERS = ("gcc", "cc")  # clang's calls into a pool are not those of torch's
-COMPILE = ("-O3", "-march=native", "-fno-math-errno", "-ffp-contract=fast", "-fopenmp", "-fPIC")
-LONGEST_COMPILE_S = 120
 PROCESSORS = Path("/proc/cpuinfo")
 NEEDED_FLAGS = frozenset({"avx2", "fma"})
 X86 = frozenset({"x86_64", "amd64"})
-
-Int = ctypes.c_int64
-Pointer = ctypes.c_void_p
-
-
-class Layer(ctypes.Structure):
-    """Sizes and weights of one decoder layer; the C source's own."""
-
-    _fields_ = (
-        *[(name, Int) for name in ("hidden", "heads", "kv_heads", "head_dim", "intermediate")],
-        *[(name, ctypes.c_float) for name in ("eps", "scale")],
-        *[(name, Pointer) for name in ("norm", "q", "k", "v", "q_bias", "k_bias", "v_bias")],
-        *[(name, Pointer) for name in ("o", "o_bias", "mlp_norm", "gate", "up", "down")],
-    )
-
-
-class Stored(ctypes.Structure):
-    """Where one layer's keys and values are; the C source's own."""
-
-    _fields_ = (
-        *[(name, Pointer) for name in ("keys", "values")],
-        *[(name, Int) for name in ("key_row", "key_head", "value_row", "value_head", "tokens")],
-        ("mask", Pointer),
-        ("mask_row", Int),
-    )
-
-
-class Step(ctypes.Structure):
-    """What one call is fed and where it puts the result; the C source's own."""
-
-    _fields_ = (
-        *[(name, Int) for name in ("rows", "layers")],
-        *[(name, Pointer) for name in ("input", "output", "cosines", "sines")],
-        ("angle_row", Int),
-        *[(name, Pointer) for name in ("scratch", "counters", "part_s")],
-    )
-
-
-class UnavailableError(Exception):
-    """The kernels cannot be had here; the message says why. Never leaves the kernels."""
+# Source: the ELF specification, e_ident and e_machine, and the x86-64 ABI, EM_X86_64.
+X86_64_ELF = (b"\x7fELF\x02\x01", (62).to_bytes(2, "little"))
+MACHINE_AT = 18
 
 
 @cache
@@ -77,53 +45,70 @@ def kernel_library() -> ctypes.CDLL:
     """Return the library, compiled when there is none kept.
 
     Raises:
-        UnavailableError: The processor, the compiler or the thread pool is not fit.
+        UnavailableError: The processor, the compiler, the cache folder or the thread pool does not
+            allow it.
     """
     check_processor()
-    return opened(compiled(_folder()))
-
-
-@cache
-def kernels_or_none() -> ctypes.CDLL | None:
-    """Return the library; None where it cannot be had."""
     try:
-        return kernel_library()
-    except UnavailableError:
-        return None
+        folder = cache_folder("kernels")
+    except InputError as error:
+        raise UnavailableError(str(error)) from error
+    return opened(compiled(folder))
+
+
+def compiled(folder: Path, options: tuple[str, ...] = OPTIONS, source: Path = SOURCE) -> Path:
+    """Return the library's file in the folder, compiled unless it is kept there.
+
+    Raises:
+        UnavailableError: There is no compiler, it failed, or the folder cannot be used.
+    """
+    code = b"".join(part.read_bytes() for part in source_parts(source))
+    key = hashlib.sha256(code + " ".join((*options, _processor())).encode()).hexdigest()[:24]
+    return kept_library(folder, key, partial(compile_library, source, options))
 
 
 def opened(path: Path) -> ctypes.CDLL:
-    """Return the library of a file, with its functions' types.
+    """Return the library of a file, ready to be called.
 
     Raises:
-        UnavailableError: It does not find torch's thread pool.
+        UnavailableError: It cannot be loaded, disagrees with its callers, or has another pool.
     """
+    _check_machine(path)
     try:
         library = ctypes.CDLL(str(path))
     except OSError as error:
-        msg = "torch's thread pool cannot be shared here"
-        raise UnavailableError(msg) from error
-    for name in ("scratch_floats", "counter_bytes", "lane_count", "pool_threads"):
-        getattr(library, name).restype = Int
-    library.scratch_floats.argtypes = (Pointer, Int, Int)
-    library.counter_bytes.argtypes = (Int,)
-    library.decode_layers.argtypes = (Pointer, Pointer, Pointer)
-    library.linear.argtypes = (*[Pointer] * 4, *[Int] * 3)
-    library.describe.argtypes = (Pointer, *[Int] * 3, *[Pointer] * 3)
-    for function in (library.decode_layers, library.linear, library.describe):
-        function.restype = None
-    if library.pool_threads() != torch.get_num_threads():
-        msg = "torch's threads are not those of the pool that the kernels found"
+        flags = os.statvfs(path).f_flag
+        raise UnavailableError(load_failure(path, error, flags)) from error
+    check_agreement(library)
+    declare(library)
+    if not shares_pool(library):
+        msg = "the thread pool that the kernels found is not torch's"
         raise UnavailableError(msg)
     return library
 
 
-def check_processor() -> None:
-    """Pass when the kernels can run on this processor.
+def shares_pool(library: ctypes.CDLL) -> bool:
+    """True when a number of threads set through the library is the one that torch reports."""
+    before = torch.get_num_threads()
+    if library.pool_threads() != before:
+        return False
+    with pool_threads(library, before + 1):
+        return torch.get_num_threads() == before + 1
 
-    Raises:
-        UnavailableError: It lacks what they need, or nothing tells.
-    """
+
+@contextmanager
+def pool_threads(library: ctypes.CDLL, threads: int) -> Generator[None]:
+    """Let what the calling thread computes meanwhile use this number of threads."""
+    before = library.pool_threads()
+    library.set_pool_threads(threads)
+    try:
+        yield
+    finally:
+        library.set_pool_threads(before)
+
+
+def check_processor() -> None:
+    """Raise UnavailableError unless the processor is known to have what the kernels need."""
     if platform.machine().lower() not in X86:
         msg = f"the kernels are for x86-64 processors, not {platform.machine()}"
         raise UnavailableError(msg)
@@ -132,50 +117,31 @@ def check_processor() -> None:
         raise UnavailableError(msg)
 
 
-def compiled(folder: Path, options: tuple[str, ...] = COMPILE) -> Path:
-    """Return the library's file in the folder, made now unless it is there.
-
-    Args:
-        folder: Where it is kept.
-        options: The compiler's.
-
-    Raises:
-        UnavailableError: There is no compiler, it failed, or the folder cannot be written.
-    """
-    source = b"".join(part.read_bytes() for part in PARTS)
-    key = hashlib.sha256(source + " ".join((*options, _processor())).encode())
-    path = folder / f"kernels-{key.hexdigest()[:24]}.so"
-    if path.is_file():
-        return path
-    compiler = next((found for name in COMPILERS if (found := shutil.which(name))), None)
-    if compiler is None:
-        msg = "no C compiler (gcc) is installed"
-        raise UnavailableError(msg)
+def _check_machine(path: Path) -> None:
+    """Raise UnavailableError for another kind of file; the loader says "no such file" of one."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as workplace:
-            made = Path(workplace) / "kernels.so"
-            object_file = str(made.with_suffix(".o"))
-            _run(compiler, *options, "-c", str(SOURCE), "-o", object_file)
-            # Without -fopenmp here: the pool's functions are found in what torch has loaded.
-            _run(compiler, "-shared", object_file, "-o", str(made), "-lm")
-            made.replace(path)
+        with path.open("rb") as file:
+            header = file.read(MACHINE_AT + 2)
     except OSError as error:
-        msg = f"the kernels cannot be kept in {folder}: {error.strerror}"
+        msg = f"the compiled kernels cannot be read from {path}: {error.strerror}"
         raise UnavailableError(msg) from error
-    return path
+    start, machine = X86_64_ELF
+    if not header.startswith(start) or header[MACHINE_AT:] != machine:
+        msg = f"{path} is no library for x86-64, so the compiler is for another processor"
+        raise UnavailableError(msg)
 
 
-def _run(*command: str) -> None:
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=LONGEST_COMPILE_S)
-    except subprocess.TimeoutExpired as error:
-        msg = f"the compiler took more than {LONGEST_COMPILE_S} s"
-        raise UnavailableError(msg) from error
-    except subprocess.CalledProcessError as error:
-        lines = error.stderr.decode(errors="replace").strip().splitlines()
-        msg = f"the compiler failed: {lines[-1] if lines else error.returncode}"
-        raise UnavailableError(msg) from error
+def load_failure(path: Path, error: OSError, mount_flags: int) -> str:
+    """Return why the loader refused a whole library for the right processor."""
+    missing = re.search(r"undefined symbol: (\w+)", str(error))
+    if missing:
+        return f"torch has loaded no thread pool with {missing[1]}, which the kernels call"
+    if mount_flags & os.ST_NOEXEC:
+        return (
+            f"no program may be run from {path.parent}, which is mounted noexec; set "
+            f"{CACHE_VARIABLE} to another folder"
+        )
+    return f"the compiled kernels cannot be loaded: {first_line(error)}"
 
 
 @cache
@@ -185,12 +151,5 @@ def _processor() -> str:
         lines = PROCESSORS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return ""
-    found = (line.partition(":")[2] for line in lines if line.startswith("flags"))
-    return next(found, "")
-
-
-def _folder() -> Path:
-    try:
-        return cache_folder("kernels")
-    except InputError as error:
-        raise UnavailableError(str(error)) from error
+    flags = (line.partition(":")[2] for line in lines if line.startswith("flags"))
+    return next(flags, "")

@@ -42,7 +42,7 @@ class Room:
 
 
 def stored_tokens(layer: Any) -> int | None:  # noqa: ANN401  layers share no typed base
-    """Return how many tokens each row holds, padding included; None where no room can be made."""
+    """Return the tokens each row holds, padding included; None where no room can be made."""
     kind = type(layer)
     if kind is DynamicLayer and layer.is_initialized:
         is_plain = layer.keys.dim() == AXES and layer.keys.dtype is torch.float32
@@ -63,7 +63,7 @@ def make_room(layer: Any, tokens: int) -> tuple[Tensor, Tensor]:  # noqa: ANN401
 
     Returns:
         The tensors of keys and values [row, kv_head, token, head_dim], whose last two axes are
-        dense. What is at the new token's place is still to be written.
+        dense. The new token's keys and values are still to be written.
     """
     if hasattr(layer, "max_cache_len"):
         layer.cumulative_length.add_(1)

@@ -1,8 +1,8 @@
 """Consecutive decoder layers of the Llama kind as one call: the weights are read once, in order.
 
-The first layer of a stretch runs all of it and the others hand the result on. A layer that somebody
-looks into (a hook on any of its parts), another attention implementation, another cache or more
-than one new token a row is left to the model's own code. One model must not run in two threads.
+The first layer of a stretch runs all of it and the others pass the result on. A layer with a hook
+on any of its parts, another attention implementation, another cache or more than one new token a
+row is left to the model's own code. One model must not run in two threads.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ from torch import Tensor, nn
 from torch.nn.modules import module as every_module
 from transformers import Cache
 
-from inference.kernels.build import Layer, Step, Stored
+from inference.kernels.abi import (
+    MOST_GROUP,
+    MOST_HEAD_DIM,
+    MOST_ROWS,
+    Layer,
+    Step,
+    Stored,
+)
 from inference.kernels.cache_room import make_room, stored_tokens
 from inference.records.options import CacheKind
 
-# Classes whose forward the kernels compute; what one does is checked again when it is installed.
+# Classes whose forward the kernels compute; see self_check.py for those that only claim to be.
 LAYERS = frozenset({"LlamaDecoderLayer", "MistralDecoderLayer", "Qwen2DecoderLayer"})
-MOST_ROWS = 16
 CACHES = frozenset({CacheKind.DYNAMIC, CacheKind.STATIC})  # see cache_room.py
-MOST_GROUP = 16
-MOST_HEAD_DIM = 256
 IMPLEMENTATION = "sdpa"
 TORCH: Any = torch._C  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001  see is_counted
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
@@ -58,10 +62,14 @@ def _kind_obstacle(layer: nn.Module) -> str:
     window = getattr(attention, "sliding_window", getattr(attention.config, "sliding_window", None))
     if window is not None:
         return "its layers attend to a window only"
+    if attention.config._attn_implementation != IMPLEMENTATION:  # noqa: SLF001  its only name
+        return f"its attention is not computed by {IMPLEMENTATION}"
     if type(mlp.act_fn).__name__ not in ACTIVATIONS:
         return f"its activation is {type(mlp.act_fn).__name__}"
-    if any(one.bias is not None for one in (mlp.gate_proj, mlp.up_proj, mlp.down_proj)):
+    if any(linear.bias is not None for linear in (mlp.gate_proj, mlp.up_proj, mlp.down_proj)):
         return "its MLP has biases"
+    if any("forward" in part.__dict__ for part in layer.modules()):
+        return "the code of its parts was replaced"
     return ""
 
 
@@ -85,7 +93,9 @@ def _weights_obstacle(layer: nn.Module) -> str:
     attention: Any = layer.self_attn
     mlp: Any = layer.mlp
     linears = [getattr(attention, name, getattr(mlp, name, None)) for name in LINEARS]
-    return "" if all(type(one) is nn.Linear for one in linears) else "its linears are not plain"
+    return (
+        "" if all(type(linear) is nn.Linear for linear in linears) else "its linears are not plain"
+    )
 
 
 class FusedLayers:
@@ -120,7 +130,7 @@ class FusedLayers:
             layer.__dict__.pop("forward", None)
 
     def takes(self, rows: int, cache: CacheKind) -> bool:
-        """Return whether decode steps of so many rows, from such a cache, run as one call."""
+        """Return whether decode steps of this many rows, from such a cache, run as one call."""
         return rows <= MOST_ROWS and cache in CACHES
 
     def time_parts(self, *, is_wanted: bool) -> None:
@@ -134,11 +144,16 @@ class FusedLayers:
     def part_seconds(self) -> tuple[float, float] | None:
         """Seconds in linear operations, norms included, and in attention, since they are timed.
 
-        None unless every layer that nobody watched then ran once in the kernels meanwhile.
+        None unless every layer that was not watched then ran once in the kernels meanwhile.
         """
         if self._timed_layers != self._layers_to_time:
             return None
         return self._part_s[0], self._part_s[1]
+
+    @property
+    def layers_run(self) -> int:
+        """Layers that ran in the kernels since ``time_parts``, each once a step."""
+        return self._timed_layers
 
     @property
     def modules(self) -> tuple[nn.Module, ...]:
@@ -147,7 +162,7 @@ class FusedLayers:
 
     @property
     def watched(self) -> tuple[nn.Module, ...]:
-        """The layers that somebody looks into, which run as the model's own code."""
+        """The layers with a hook on any part, which run as the model's own code."""
         return tuple(
             layer for layer, hooks in zip(self._modules, self._hooks, strict=True) if any(hooks)
         )
@@ -180,7 +195,7 @@ class FusedLayers:
             return None
         if _is_watched() or self._config._attn_implementation != IMPLEMENTATION:  # noqa: SLF001  its only name
             return None
-        if mask is not None and (mask.dtype is not torch.bool or mask.stride(-1) != 1):
+        if mask is not None and not _is_plain_mask(mask):
             return None
         return _Fed(state, mask, angles, cache)
 
@@ -192,6 +207,8 @@ class FusedLayers:
             return index
         mask, mask_row = None, 0
         if fed.mask is not None:
+            if fed.mask.shape[-1] <= tokens:
+                return index
             mask = fed.mask.data_ptr()
             mask_row = fed.mask.stride(0) if fed.mask.shape[0] > 1 else 0
         last = min(len(held), len(self._modules))
@@ -247,6 +264,11 @@ def _is_step(state: Tensor) -> bool:
         and state.device.type == "cpu"
         and not (torch.is_grad_enabled() and state.requires_grad)
     )
+
+
+def _is_plain_mask(mask: Tensor) -> bool:
+    """True for [row, 1, 1, token], or one row for all, whose tokens lie side by side."""
+    return mask.dtype is torch.bool and mask.shape[1:3] == (1, 1) and mask.stride(-1) == 1
 
 
 def is_counted() -> bool:

@@ -1,8 +1,9 @@
 """Decode near the memory's own rate: kernels installed into a loaded model, and taken out again.
 
 ``install`` replaces the forward of decoder layers and of linear layers for small steps, from
-outside; larger ones, and whatever the kernels do not fit, run the model's own code. Nothing is used
-before it has agreed with that code on this machine. The kernels are in kernels.c.
+outside; larger ones, and whatever the kernels do not fit, run the model's own code. A kernel is
+used only after it has agreed with that code on this machine, see ``self_check``; one that has not
+is left out, and the report says which and why. The kernels are in kernels.c.
 """
 
 from __future__ import annotations
@@ -10,27 +11,26 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import DynamicCache, PreTrainedModel
+from transformers import PreTrainedModel
 
-from inference.kernels.build import UnavailableError, kernel_library
+from inference.kernels.abi import MOST_ROWS
+from inference.kernels.build import kernel_library
+from inference.kernels.description import description_obstacle, scores_library
 from inference.kernels.fused_layers import (
-    MOST_ROWS,
     FusedLayers,
     address_of,
     is_counted,
     layer_obstacle,
 )
+from inference.kernels.self_check import fused_if_agreeing, linear_disagreement
+from inference.kernels.unavailable import UnavailableError
 
 NOT_FUSED = "attention is the library's own, as asked"
 SWITCHED_OFF = "the library's own: kernels are switched off"
 INSTALLED = "_token_by_token_kernels"
-# Source: STYLE.md (d) 2, the tolerance of float32 by relative norm.
-TOLERANCE = 1e-5
-CHECKED_TOKENS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class KernelReport:
         linears: Linear layers with a kernel of their own, used wherever no layer runs as one call.
         lanes: Floats in one vector of the processor.
         threads: Threads that share a step.
-        reason: Why there is none, or why no layer is fused; empty when all is.
+        reason: Why there is none, or what is left to the library and why; empty when nothing is.
     """
 
     layers: int = 0
@@ -93,6 +93,8 @@ def install(
         is_fused: Let whole layers, their attention included, run as one call.
     """
     remove(model)
+    if model.device.type == "cpu":
+        scores_library()  # may compile for seconds: here, and not between the steps of a run
     if model.device.type != "cpu" or model.dtype is not torch.float32:
         dtype = str(model.dtype).removeprefix("torch.")
         return KernelReport(
@@ -104,20 +106,23 @@ def install(
         return KernelReport(reason=str(error))
     installed = _Installed()
     setattr(model, INSTALLED, installed)
-    lanes = library.lane_count()
     layers = decoder_layers(model)
-    reason = _fuse(model, layers, library, installed) if is_fused else NOT_FUSED
-    for module in model.modules():
-        if type(module) is nn.Linear and _fits(module, lanes):
-            setattr(module, "forward", _linear_forward(module, library))  # noqa: B010  not the class's
-            installed.linears.append(module)
+    not_fused = _fuse(model, layers, library, installed) if is_fused else NOT_FUSED
+    reasons = [not_fused, *_replace_linears(model, library, installed), description_obstacle()]
     return KernelReport(
-        layers=0 if reason else len(layers),
+        layers=0 if not_fused else len(layers),
         linears=len(installed.linears),
-        lanes=lanes,
+        lanes=library.lane_count(),
         threads=library.pool_threads(),
-        reason=reason,
+        reason="; ".join(filter(None, reasons)),
     )
+
+
+def switched_off(model: PreTrainedModel) -> str:
+    """Make ready what describes scores whatever the model runs on, and say that nothing else is."""
+    if model.device.type == "cpu":
+        scores_library()
+    return SWITCHED_OFF
 
 
 def remove(model: PreTrainedModel) -> None:
@@ -149,42 +154,41 @@ def _fuse(
     if not layers:
         return "its layers are in no list"
     lanes = library.lane_count()
-    obstacle = next((found for one in layers if (found := layer_obstacle(one, lanes))), "")
+    obstacles = (layer_obstacle(layer, lanes) for layer in layers)
+    obstacle = next(filter(None, obstacles), "")
     if obstacle:
         return obstacle
-    expected = _one_step(model, layers[0])
-    fused = FusedLayers(layers, library)
-    found = _one_step(model, layers[0])
-    error = float((found - expected).norm() / expected.norm())
-    if not error <= TOLERANCE:
-        fused.remove()
-        return f"its layers differ from the kernels' by {error:.1e}"
+    fused = fused_if_agreeing(model, layers, library)
+    if isinstance(fused, str):
+        return fused
     installed.fused = fused
     return ""
 
 
-@torch.inference_mode()
-def _one_step(model: PreTrainedModel, layer: nn.Module) -> Tensor:
-    """Return what the first layer makes of two rows after a few tokens, the same on every call."""
-    generator = torch.Generator().manual_seed(0)
-    decoder: Any = model.get_decoder()
-    attention: Any = layer.self_attn
-    config: Any = attention.config
-    kv_heads = attention.k_proj.out_features // attention.head_dim
-    cache = DynamicCache()
-    past = torch.randn(2, 2, kv_heads, CHECKED_TOKENS, attention.head_dim, generator=generator)
-    cache.update(past[0], past[1], 0)
-    state = torch.randn(2, 1, config.hidden_size, generator=generator)
-    positions = torch.full((2, 1), CHECKED_TOKENS)
-    angles = decoder.rotary_emb(state, position_ids=positions)
-    named = {"attention_mask": None, "position_embeddings": angles, "cache": cache}
-    return layer(state, use_cache=True, position_ids=positions, **named)
+def _replace_linears(
+    model: PreTrainedModel, library: ctypes.CDLL, installed: _Installed
+) -> list[str]:
+    """Give linear layers their kernels; return why those of some sizes are left as they are."""
+    lanes = library.lane_count()
+    obstacles: dict[tuple[int, int, bool], str] = {}
+    for module in model.modules():
+        if type(module) is not nn.Linear or not _fits(module, lanes):
+            continue
+        kernel = _linear_forward(module, library)
+        size = (module.in_features, module.out_features, address_of(module.bias) is not None)
+        if size not in obstacles:
+            obstacles[size] = linear_disagreement(module, kernel, library)
+        if not obstacles[size]:
+            setattr(module, "forward", kernel)  # noqa: B010  not the class's
+            installed.linears.append(module)
+    return list(dict.fromkeys(obstacles.values()))
 
 
 def _fits(linear: nn.Linear, lanes: int) -> bool:
     weight = linear.weight
     return (
         linear.in_features % lanes == 0
+        and "forward" not in linear.__dict__  # somebody else's code would be left out
         and weight.dtype is torch.float32
         and weight.device.type == "cpu"
         and weight.is_contiguous()

