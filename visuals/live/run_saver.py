@@ -70,6 +70,17 @@ class RunSaver:
                 if is_ours and is_due and run.run_id not in self._settled:
                     self._keep_run(hub, run)
 
+    def recall(self, run_id: str) -> RunTrace | None:
+        """Return a run that is kept; None when there is none under this id."""
+        try:
+            return self._store.open(run_id)
+        except InputError:
+            return None
+
+    def wake(self, _run: LiveRun) -> None:
+        """Write at once, because a run has ended."""
+        self._wake.set()
+
     def _keep_run(self, hub: Hub, run: LiveRun) -> None:
         is_final = run.state.is_final  # asked first: what comes later is in the next round
         trace = hub.snapshot(run)
@@ -101,14 +112,3 @@ class RunSaver:
         if self.problem != sentence:
             log.warning("%s", sentence)
         self.problem = sentence
-
-    def recall(self, run_id: str) -> RunTrace | None:
-        """Return a run that is kept; None when there is none under this id."""
-        try:
-            return self._store.open(run_id)
-        except InputError:
-            return None
-
-    def wake(self, _run: LiveRun) -> None:
-        """Write at once, because a run has ended."""
-        self._wake.set()
