@@ -129,7 +129,7 @@ def _planned(order: RunOrder, round_number: int, rounds: int) -> PlannedRun:
     head = " ".join(order.prompts[0].split())[:HEAD_CHARACTERS]
     rows, is_copied = len(order.prompts), len(set(order.prompts)) == 1
     what = head if is_copied else f"{rows} prompts as one batch"
-    told = {
+    settings = {
         order.load.dtype: order.load.dtype != "auto",
         f"{order.load.attention.value} attention": order.load.attention is not AttentionKind.AUTO,
         f"batch of {rows}": is_copied and rows > 1,
@@ -138,6 +138,6 @@ def _planned(order: RunOrder, round_number: int, rounds: int) -> PlannedRun:
         f"{order.decode.value} decode": order.decode is not DecodeMode.EAGER,
         f"temperature {order.sampling.temperature:g}": not order.sampling.is_greedy,
     }
-    settings = [words for words, is_told in told.items() if is_told]
-    turn = [f"round {round_number} of {rounds}"] if rounds > 1 else []
-    return PlannedRun(label=", ".join((what, *settings, *turn)), order=order)
+    named = [words for words, is_named in settings.items() if is_named]
+    rounds_named = [f"round {round_number} of {rounds}"] if rounds > 1 else []
+    return PlannedRun(label=", ".join((what, *named, *rounds_named)), order=order)

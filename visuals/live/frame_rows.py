@@ -33,7 +33,7 @@ def _step_time_tables(drawn: Drawn) -> Frame:
     """Return the new step times of both phases, and the ends of their axes."""
     tables: Frame = {}
     for phase in Phase:
-        before = sum(event.phase is phase for event in drawn.trace.events[: drawn.seen])
+        before = sum(event.phase is phase for event in drawn.trace.events[: drawn.begin])
         rows = latency.phase_step_rows(drawn.fresh, phase, first=before + 1)
         if rows:
             name = f"{phase.value}_step_times"
@@ -53,7 +53,7 @@ def _roofline_tables(drawn: Drawn) -> Frame:
         points = roofline_rows.point_rows(drawn.fresh, info, part)
         if points:
             tables[f"roofline_{part.value}"] = appended(points)
-        if points or not drawn.seen:
+        if points or not drawn.begin:
             ends = roofline_rows.frame_datasets(drawn.events, info, part)
             tables |= {name: replaced(rows) for name, rows in ends.items()}
     return tables
@@ -103,8 +103,8 @@ def _reading_tables(drawn: Drawn) -> Frame:
 
 def _first_unseen(samples: Sequence[TelemetrySample], drawn: Drawn) -> int:
     """Return the index of the first reading since the newest step drawn before the frame."""
-    if drawn.seen == 0:
+    if drawn.begin == 0:
         return 0
-    newest = drawn.trace.events[drawn.seen - 1]
+    newest = drawn.trace.events[drawn.begin - 1]
     since_s = newest.started_s + newest.duration_s - _OVERLAP_S
     return bisect_left(samples, since_s, key=lambda sample: sample.at_s)

@@ -38,14 +38,14 @@ class Drawn:
     """The part of a run that a viewer has drawn once a frame is.
 
     Attributes:
-        seen: Steps drawn before the frame.
+        begin: Steps drawn before the frame.
         done: Steps drawn with it.
         pieces: The bytes of all tokens that the frame needs.
         outputs: The tokens that the frame's steps selected, with what else was likely.
     """
 
     trace: RunTrace
-    seen: int
+    begin: int
     done: int
     pieces: Pieces
     outputs: list[Item]
@@ -53,7 +53,7 @@ class Drawn:
     @property
     def fresh(self) -> tuple[StepEvent, ...]:
         """The steps of the frame."""
-        return self.trace.events[self.seen : self.done]
+        return self.trace.events[self.begin : self.done]
 
     @property
     def events(self) -> tuple[StepEvent, ...]:
@@ -67,11 +67,11 @@ class Drawn:
         return sum(event.phase is Phase.DECODE for event in self.events)
 
 
-def needed_pieces(trace: RunTrace, start: int, seen: int) -> Pieces:
-    """Return the bytes of all tokens that a frame from ``start``, step ``seen``, may need."""
+def needed_pieces(trace: RunTrace, start: int, begin: int) -> Pieces:
+    """Return the bytes of all tokens that a frame from ``start``, step ``begin``, may need."""
     ids = {token_id for _, token_id in _prompt_ids(trace, start)}
-    ids |= _selected(trace.events[max(seen - _STEPS_BACK, 0) : seen])
-    fresh = trace.events[seen : seen + _MOST_STEPS]
+    ids |= _selected(trace.events[max(begin - _STEPS_BACK, 0) : begin])
+    fresh = trace.events[begin : begin + _MOST_STEPS]
     ids |= _selected(fresh) | _likely(fresh)
     return pieces_of(trace.pieces, ids) if ids else {}
 
@@ -85,12 +85,12 @@ def prompt_items(trace: RunTrace, start: int, pieces: Pieces) -> list[Item]:
     return items[: _fitting([json_size(item) for item in items], ITEM_BYTES)]
 
 
-def fitting_steps(trace: RunTrace, seen: int, room: int, pieces: Pieces) -> list[list[Item]]:
-    """Return the tokens of each step not seen that fits: of one at least where there are any."""
+def fitting_steps(trace: RunTrace, begin: int, room: int, pieces: Pieces) -> list[list[Item]]:
+    """Return the tokens of the steps from ``begin`` on that fit; of one step at least."""
     number = {request.request_id: n for n, request in enumerate(trace.requests)}
     used = 0
     steps: list[list[Item]] = []
-    for event in trace.events[seen : seen + _MOST_STEPS]:
+    for event in trace.events[begin : begin + _MOST_STEPS]:
         items = [
             output_item(row, (number.get(row.request_id, 0), event.index), pieces)
             for row in event.rows
@@ -110,14 +110,14 @@ def text_parts(drawn: Drawn, *, is_final: bool) -> list[Frame]:
     the run is over nothing completes them: ``end`` then stands after all text.
     """
     is_over = is_final and drawn.done == len(drawn.trace.events)
-    before_from = max(drawn.seen - _STEPS_BACK, 0)
-    before = _ids_of_requests(drawn.trace.events[before_from : drawn.seen])
+    before_from = max(drawn.begin - _STEPS_BACK, 0)
+    before = _ids_of_requests(drawn.trace.events[before_from : drawn.begin])
     added = _ids_of_requests(drawn.fresh)
     parts: list[Frame] = []
     for number, request in enumerate(drawn.trace.requests):
-        known = text_bytes(before.get(request.request_id, ()), drawn.pieces)
+        earlier = text_bytes(before.get(request.request_id, ()), drawn.pieces)
         fresh = text_bytes(added.get(request.request_id, ()), drawn.pieces)
-        text, held = text_added(known, fresh)
+        text, held = text_added(earlier, fresh)
         end = held.decode("utf-8", errors="replace") if is_over else ""
         parts.append({"row": number, "add": text, "held": len(held), "end": end})
     return parts
@@ -160,7 +160,7 @@ def _selected(events: Sequence[StepEvent]) -> set[int]:
 
 
 def _likely(events: Sequence[StepEvent]) -> set[int]:
-    """Return the ids that the steps found likely."""
+    """Return the ids that the steps rated likely."""
     return {likely.token_id for e in events for row in e.rows for likely in row.candidates}
 
 

@@ -64,15 +64,15 @@ def frame(
     prompt_total = sum(len(request.prompt_ids) for request in trace.requests)
     total = prompt_total + len(trace.events)
     start = min(max(cursor, 0), total)
-    seen = max(start - prompt_total, 0)
-    pieces = needed_pieces(trace, start, seen)
+    begin = max(start - prompt_total, 0)
+    pieces = needed_pieces(trace, start, begin)
     prompt = prompt_items(trace, start, pieces)
     is_prompt_done = start + len(prompt) >= prompt_total
     room = ITEM_BYTES - json_size(prompt)
-    fitting = fitting_steps(trace, seen, room, pieces) if is_prompt_done else []
+    fitting = fitting_steps(trace, begin, room, pieces) if is_prompt_done else []
     steps = len(fitting)
     outputs = [item for items in fitting for item in items]
-    drawn = Drawn(trace=trace, seen=seen, done=seen + steps, pieces=pieces, outputs=outputs)
+    drawn = Drawn(trace=trace, begin=begin, done=begin + steps, pieces=pieces, outputs=outputs)
     tally = tally or Tally()
     tally.take(trace, drawn.done)
     batch, slot_tables = batch_parts(drawn, tally)
@@ -93,7 +93,7 @@ def frame(
     if start == 0 or steps:
         body |= _step_parts(drawn, tally)
     body |= batch
-    if weight_reuse.is_changed(trace.events[:seen], drawn.events):
+    if weight_reuse.is_changed(trace.events[:begin], drawn.events):
         body["weights"] = weight_reuse.reuse_items(drawn.events, trace.info.shape)
     return body
 

@@ -57,7 +57,7 @@ CANNOT_START = "the page did not come up in time; start it by hand to see why: m
 
 @dataclass  # without slots: Playwright keeps its wrapper on the object of a handler
 class Watched:
-    """What was seen of one page's WebSockets: where the newest went, and the size of each frame."""
+    """What one page's WebSockets did: where the newest went, and the size of each frame."""
 
     url: str = ""
     frame_bytes: list[int] = field(default_factory=list)
