@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,8 +46,6 @@ RUN_FILE, SWEEP_FILE, REPORT_FILE, DATA_FILE = (
     "report.md",
     "report.json",
 )
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,17 +124,13 @@ def make_report(subject: ReportRequest, sizes: Sizes, folder: Path, on_stage: On
         InputError, OutOfMemoryError: The model or the device cannot be used.
         BackendError: A run of a check did not get to its end.
     """
-
-    def tell(text: str) -> None:
-        on_stage(LoadStage(stage=text))
-
     checks = _float32_checks(subject, sizes, on_stage)
-    tell("loading the model in the device's usual dtype")
+    on_stage(LoadStage(stage="loading the model in the device's usual dtype"))
     bench = load_bench(subject.model, subject.device, "auto", sizes, on_stage)
     began_s = bench.clock.now_s()
     modes = (*MODES, DecodeMode.COMPILED) if subject.has_compiled else MODES
-    checks += _usual_checks(bench, modes, tell)
-    measured = _timed(bench, modes, began_s, tell)
+    checks += _usual_checks(bench, modes, on_stage)
+    measured = _timed(bench, modes, began_s, on_stage)
     checks.append(step_times_do_not_overlap(measured.all_runs))
     cost_s, reasons = measured_reading_cost(bench)
     report = Report(
@@ -160,16 +154,16 @@ def make_report(subject: ReportRequest, sizes: Sizes, folder: Path, on_stage: On
     return report
 
 
-def _usual_checks(bench: Bench, modes: Iterable[DecodeMode], tell: Tell) -> list[Check]:
+def _usual_checks(bench: Bench, modes: Iterable[DecodeMode], on_stage: OnStage) -> list[Check]:
     """Return the checks in the device's usual dtype; the bench keeps the roofs measured."""
     checks: list[Check] = []
     for mode in modes:
         if mode is not DecodeMode.EAGER:
-            tell(f"{mode} steps against eager ones")
+            on_stage(LoadStage(stage=f"{mode} steps against eager ones"))
             checks.append(same_as_eager(bench, mode))
-    tell("cache bytes and step times")
+    on_stage(LoadStage(stage="cache bytes and step times"))
     checks += [cache_bytes(bench, allocator_of(bench.device)), step_times_fill_the_wall(bench)]
-    tell("roofs")
+    on_stage(LoadStage(stage="roofs"))
     dtype = DTYPES[bench.loaded.device.dtype]
     roofs = measure_ceilings(bench.device, dtype, plan=bench.sizes.plan(bench.device))
     if roofs is not None:
@@ -178,11 +172,13 @@ def _usual_checks(bench: Bench, modes: Iterable[DecodeMode], tell: Tell) -> list
     return checks
 
 
-def _timed(bench: Bench, modes: tuple[DecodeMode, ...], began_s: float, tell: Tell) -> _Measured:
+def _timed(
+    bench: Bench, modes: tuple[DecodeMode, ...], began_s: float, on_stage: OnStage
+) -> _Measured:
     """Return the ways to decode side by side, and batches in the fastest while there is time."""
-    tell("speeds side by side")
+    on_stage(LoadStage(stage="speeds side by side"))
     timed = tuple(speeds(bench, modes))
-    tell("batches")
+    on_stage(LoadStage(stage="batches"))
 
     def has_time() -> bool:
         return bench.clock.now_s() - began_s < TIME_FOR_SWEEP_S
@@ -235,7 +231,7 @@ def report_text(report: Report) -> str:
         f"{report.made_at:%Y-%m-%d %H:%M} UTC. {report.machine}; {versions}. {report.device_note}",
         f"Everything after the float32 checks took {report.seconds:.0f} s.",
         "",
-        "| check | result | found |",
+        "| check | result | finding |",
         "|---|---|---|",
         *(f"| {one.name} | {marks[one.is_passed]} | {one.finding} |" for one in report.checks),
         "",

@@ -98,7 +98,7 @@ def measure(request: BenchRequest, import_s: float, on_stage: OnStage) -> BenchR
         on_stage: Takes what is being measured.
     """
 
-    def tell(ratio: float, text: str) -> None:
+    def on_progress(ratio: float, text: str) -> None:
         on_stage(LoadStage(stage=text, ratio=ratio))
 
     before = os.getloadavg()
@@ -107,14 +107,14 @@ def measure(request: BenchRequest, import_s: float, on_stage: OnStage) -> BenchR
     clock = clock_for(device)
     plan = sections.QUICK if request.is_quick else sections.FULL
     plan = replace(plan, rounds=request.rounds or plan.rounds)
-    roofs = ceilings_for(device, dtype, tell, is_fresh=not request.is_quick)
+    roofs = ceilings_for(device, dtype, on_progress, is_fresh=not request.is_quick)
     memory_roof = roofs.ceilings.bytes_per_s if roofs is not None else None
-    contexts = sections.measure_contexts(loaded, clock, plan, memory_roof, tell)
-    batches = sections.measure_batches(loaded, clock, plan, tell)
-    sweep = sections.measure_sweep(loaded, clock, plan, roofs, tell)
-    tell(0.0, "memory that a step keeps")
+    contexts = sections.measure_contexts(loaded, clock, plan, memory_roof, on_progress)
+    batches = sections.measure_batches(loaded, clock, plan, on_progress)
+    sweep = sections.measure_sweep(loaded, clock, plan, roofs, on_progress)
+    on_stage(LoadStage(stage="memory that a step keeps"))
     kept_bytes = sections.bytes_per_step(loaded, clock)
-    tell(0.0, "the page, with nobody, a viewer and a browser")
+    on_stage(LoadStage(stage="the page, with nobody, a viewer and a browser"))
     is_default = (request.model, request.dtype, request.device) == DEFAULTS
     figures = page.measure_page(plan.page_rounds) if is_default else NO_PAGE
     page_figures = None if isinstance(figures, str) else figures

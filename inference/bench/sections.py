@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import pickle
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.bench.rounds import (
@@ -25,6 +25,7 @@ from inference.bench.subjects import (
     recorded_events,
 )
 from inference.calibration.batch_sweep import check_sweep, sweep_batches
+from inference.calibration.ceilings import OnProgress
 from inference.counting.batch_predictions import predict_batch
 from inference.counting.costs import step_cost
 from inference.engine.clock import StepClock
@@ -33,8 +34,6 @@ from inference.models.loading import LoadedModel
 from inference.records.batches import BatchTiming
 from inference.records.rooflines import MeasuredCeilings
 from inference.runs.interning import Interner
-
-Tell = Callable[[float, str], None]
 
 BATCHES = (1, 2, 4, 8, 16)
 BATCH_CONTEXT = 128
@@ -113,13 +112,13 @@ class SweepFigures:
 
 
 def measure_contexts(
-    loaded: LoadedModel, clock: StepClock, plan: Plan, roof: float | None, tell: Tell
+    loaded: LoadedModel, clock: StepClock, plan: Plan, roof: float | None, on_progress: OnProgress
 ) -> list[ContextFigures]:
     """Return the figures of each context that the model takes."""
     figures: list[ContextFigures] = []
     fit = _fitting(loaded, plan.contexts, plan)
     for index, context in enumerate(fit):
-        tell(index / len(fit), f"decode at {context} tokens of context")
+        on_progress(index / len(fit), f"decode at {context} tokens of context")
         setting = Setting(model=loaded.model, clock=clock, context=context, steps=plan.steps)
         seconds = alternate(
             {
@@ -152,10 +151,10 @@ def measure_contexts(
 
 
 def measure_batches(
-    loaded: LoadedModel, clock: StepClock, plan: Plan, tell: Tell
+    loaded: LoadedModel, clock: StepClock, plan: Plan, on_progress: OnProgress
 ) -> list[BatchFigures]:
     """Return the figures of each number of rows."""
-    tell(0.0, f"batches of {min(plan.batches)} to {max(plan.batches)} rows")
+    on_progress(0.0, f"batches of {min(plan.batches)} to {max(plan.batches)} rows")
     settings = {
         rows: Setting(
             model=loaded.model, clock=clock, context=BATCH_CONTEXT, rows=rows, steps=plan.steps
@@ -183,7 +182,11 @@ def measure_batches(
 
 
 def measure_sweep(
-    loaded: LoadedModel, clock: StepClock, plan: Plan, roofs: MeasuredCeilings | None, tell: Tell
+    loaded: LoadedModel,
+    clock: StepClock,
+    plan: Plan,
+    roofs: MeasuredCeilings | None,
+    on_progress: OnProgress,
 ) -> list[SweepFigures]:
     """Return each batch at each context that there is room for, with kernels as a run has them."""
     contexts = _fitting(loaded, SWEEP_CONTEXTS, plan)
@@ -191,7 +194,7 @@ def measure_sweep(
     points: Sequence[BatchTiming] = ()
     install(loaded.model)  # the rounds before may have ended without the kernels
     for sweep in sweep_batches(loaded, clock, pairs):
-        tell(len(sweep.points) / len(pairs), "batch by context")
+        on_progress(len(sweep.points) / len(pairs), "batch by context")
         points = sweep.points
     return [
         SweepFigures(

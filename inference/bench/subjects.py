@@ -173,7 +173,7 @@ def own_engine(setting: Setting, *, has_kernels: bool, is_capturing: bool = Fals
             in every step, as the Live page does.
     """
     engine = _engine(setting)
-    asked = requests(setting)
+    batch = requests(setting)
     layers = int(setting.model.config.get_text_config().num_hidden_layers)
 
     def measured() -> float:
@@ -185,7 +185,7 @@ def own_engine(setting: Setting, *, has_kernels: bool, is_capturing: bool = Fals
         telemetry.start(zero_s)
         moments: list[float] = []
         try:
-            for event in engine.generate(asked, seed=SEED, zero_s=zero_s):
+            for event in engine.generate(batch, seed=SEED, zero_s=zero_s):
                 moments.append(setting.clock.now_s())
                 kept.append(event)
         finally:

@@ -28,7 +28,7 @@ KV_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8": 1}
 def add_parser(subparsers: Subparsers) -> None:
     """Add the ``cost`` command."""
     parser = subparsers.add_parser(
-        "cost", help="count the FLOPs and bytes of one step of a model, here or not"
+        "cost", help="count the FLOPs and bytes of one step of any published model"
     )
     parser.add_argument(
         "--config",
@@ -36,11 +36,18 @@ def add_parser(subparsers: Subparsers) -> None:
         help=f"a config.json, its folder, or one of {', '.join(public_config_names())}",
     )
     parser.add_argument("--dtype", default="bfloat16", help="of the weights: bfloat16, float32, …")
-    parser.add_argument("--kv-dtype", help=f"of the K/V, if another: {', '.join(KV_BYTES)}")
+    parser.add_argument("--kv-dtype", help=f"of keys and values, if another: {', '.join(KV_BYTES)}")
     parser.add_argument("--batch", default="1", help="sequences in the step")
-    parser.add_argument("--query", default="1", help="tokens fed of each sequence (T)")
-    parser.add_argument("--context", help="tokens attended to, those fed included (L)")
-    parser.add_argument("--attention", choices=("causal", "dense"), default="causal")
+    parser.add_argument("--query", default="1", help="tokens fed for each sequence (T)")
+    parser.add_argument(
+        "--context", help="tokens attended to, including those fed (L); those fed alone if left out"
+    )
+    parser.add_argument(
+        "--attention",
+        choices=("causal", "dense"),
+        default="causal",
+        help="count the pairs under the causal mask, or all of them",
+    )
     parser.add_argument(
         "--device",
         help="a data sheet's name such as H100, or FLOP/s:bytes/s such as 989e12:3.35e12",
@@ -49,7 +56,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print what one step must compute and move, and with a device how long it takes at least."""
+    """Print what one step must compute and move, and with a device the least time it takes."""
     batch = _whole_number("batch", args.batch)
     query = _whole_number("query", args.query)
     context = query if args.context is None else _whole_number("context", args.context)
@@ -104,7 +111,7 @@ def _cost_fields(cost: StepCost) -> dict[str, object]:
 
 def _shape(args: argparse.Namespace) -> ModelShape:
     if args.kv_dtype is not None and args.kv_dtype not in KV_BYTES:
-        msg = f"kv dtype {args.kv_dtype} is not one of {', '.join(KV_BYTES)}"
+        msg = f"kv dtype {args.kv_dtype} is not known; give one of {', '.join(KV_BYTES)}"
         raise InputError(msg)
     source = _source(args.config)
     from transformers.utils import logging  # noqa: PLC0415  torch takes seconds to import
@@ -126,5 +133,5 @@ def _whole_number(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        msg = f"{name} is {text!r}; it must be a whole number above zero"
+        msg = f"{name} is {text!r}; give a whole number above zero"
         raise InputError(msg) from error

@@ -13,7 +13,7 @@ from inference.models.catalog import CATALOG, CatalogEntry
 
 
 class ModelRow(TypedDict):
-    """One model of the catalogue as the command shows it."""
+    """One model of the catalogue as the command prints it."""
 
     id: str
     licence: str
@@ -23,7 +23,9 @@ class ModelRow(TypedDict):
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the ``models`` command."""
-    parser = subparsers.add_parser("models", help="list the models offered by name")
+    parser = subparsers.add_parser(
+        "models", help="list the catalogue, and which models are on this machine"
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON list")
     parser.set_defaults(run=run)
 
@@ -37,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def model_rows() -> list[ModelRow]:
-    """Return every model of the catalogue, with its folder where it was fetched."""
+    """Return every model of the catalogue, with the folder of each that was fetched."""
     return [_row(entry) for entry in CATALOG]
 
 
@@ -52,7 +54,7 @@ def _row(entry: CatalogEntry) -> ModelRow:
 
 
 def local_folder(entry: CatalogEntry) -> Path | None:
-    """Return where the model's weights lie on this machine; None when they were not fetched."""
+    """Return the folder of the model's weights on this machine; None when not fetched."""
     from inference.models.fetch import default_model_folder, is_complete  # noqa: PLC0415  as fetch
     from inference.models.hf_hub import cached_folder  # noqa: PLC0415
 

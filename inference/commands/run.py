@@ -180,8 +180,8 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
 
 def check_batch_arguments(args: argparse.Namespace) -> None:
     """Raise InputError where an option needs ``--batch`` and it is not given."""
-    asked = (args.policy, args.slots, args.arrival_gap, args.padding)
-    if not args.batch and asked != ("static", None, 0.0, "left"):
+    of_batch = (args.policy, args.slots, args.arrival_gap, args.padding)
+    if not args.batch and of_batch != ("static", None, 0.0, "left"):
         msg = "--policy, --slots, --arrival-gap and --padding describe a batch; add --batch"
         raise InputError(msg)
 

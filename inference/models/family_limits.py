@@ -1,7 +1,7 @@
-"""What the library cannot do right with some families: found by trying, refused in a sentence.
+"""What the library does not do correctly for some families: observed, and refused with the reason.
 
-Every function returns why not, or an empty string. Where the library computes something else
-without a word, a refusal is the only honest answer. tests/inference/test_backend.py tries them.
+Every function returns the reason, or an empty string. Where the library would compute something
+else without a warning, the program refuses. tests/inference/engine/test_backend.py tries each.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from transformers.cache_utils import get_layer_types_and_kwargs
 
 STATES_ONLY = frozenset({"linear_attention", "conv"})
 STATEFUL = frozenset({"linear_attention", "hybrid", "hybrid_sliding"})
-# Families whose recurrent layers go on from a stored state when several tokens are fed at once.
-# Mamba, Falcon-Mamba, Jamba and RecurrentGemma begin anew without a word.
+# Families whose recurrent layers continue from a stored state when several tokens are fed at once.
+# Mamba, Falcon-Mamba, Jamba and RecurrentGemma start again from an empty state, without a warning.
 # Source: transformers 5.24, chunks of 4 against the whole prompt, tiny random models in float64.
 CHUNKABLE = frozenset({"bamba", "falcon_h1", "mamba2", "qwen3_next"})
 
@@ -36,7 +36,7 @@ def chunk_obstacle(model: PreTrainedModel) -> str:
     if "indexed_attention" in kinds:
         return "its sparse attention chooses other tokens when the prompt comes in chunks"
     if kinds & STATEFUL and config.model_type not in CHUNKABLE:
-        return "its recurrent layers begin anew with each chunk in this version of transformers"
+        return "its recurrent layers start again with each chunk in this version of transformers"
     return ""
 
 
@@ -48,7 +48,7 @@ def padding_obstacle(model: PreTrainedModel) -> str:
 
 
 def static_obstacle(model: PreTrainedModel) -> str:
-    """Return why the model cannot have a cache whose room is reserved at the start."""
+    """Return why the model does not support a cache that is allocated whole at the start."""
     config: Any = model.config.get_text_config(decoder=True)
     if layer_kinds(model) <= STATES_ONLY:
         return "it keeps no keys and values"

@@ -51,7 +51,7 @@ def cached_folder(hub_id: str) -> Path | None:
 
 
 def fetch_from_hub(hub_id: str, revision: str, on_stage: OnStage) -> Path:
-    """Return the local folder of a hub model, fetched first where it is not cached.
+    """Return the local folder of a hub model, fetched first unless it is cached.
 
     Raises:
         ModelNotFoundError: There is no such model, or this user may not read it.

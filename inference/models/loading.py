@@ -244,7 +244,7 @@ def _read_weights(
 
 @contextmanager
 def plain_errors(files: ModelFiles) -> Generator[None]:
-    """Turn what goes wrong while weights are read into one sentence each."""
+    """Turn each error that occurs while weights are read into one of ours with a sentence."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
@@ -264,7 +264,7 @@ def plain_errors(files: ModelFiles) -> Generator[None]:
     except BROKEN_FILES as error:
         raise FetchError(_damaged(files, first_line(error))) from error
     except SENSELESS_SIZES as error:
-        msg = f"the config of {files.model_id} has sizes no model can have: {first_line(error)}; "
+        msg = f"the config of {files.model_id} has impossible sizes: {first_line(error)}; "
         msg += "choose another model, or fetch this one again"
         raise UnsupportedModelError(msg) from error
 
@@ -288,10 +288,10 @@ def _reported(on_stage: OnStage) -> Generator[None]:
 
 
 def _counted(items: Iterable[Any], on_stage: OnStage) -> Iterator[Any]:
-    known = list(items)
-    for index, item in enumerate(known):
+    listed = list(items)
+    for index, item in enumerate(listed):
         yield item
-        on_stage(LoadStage(stage="reading weights", ratio=(index + 1) / len(known)))
+        on_stage(LoadStage(stage="reading weights", ratio=(index + 1) / len(listed)))
 
 
 def _no_room(files: ModelFiles) -> str:

@@ -16,10 +16,10 @@ WEIGHT_PATTERNS = ("*.safetensors", "pytorch_model*.bin")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFiles:
-    """Where a model's files lie.
+    """Where a model's files are.
 
     Attributes:
-        model_id: What the model is called; never a path, which would tell of the user's machine.
+        model_id: The model's name; never a path, which would reveal the user's machine.
         gguf_name: The GGUF file in the folder that holds the weights; None for a model folder.
     """
 
@@ -29,7 +29,7 @@ class ModelFiles:
 
     @property
     def gguf_argument(self) -> dict[str, str]:
-        """What transformers' loaders must be told beside the folder."""
+        """What transformers' loaders take beside the folder."""
         return {} if self.gguf_name is None else {"gguf_file": self.gguf_name}
 
     @property
@@ -53,7 +53,7 @@ def locate(model: str, on_stage: OnStage) -> ModelFiles:
 
     Args:
         model: ``default``, a catalogue id, a hub id, a model folder, or a ``.gguf`` file.
-        on_stage: Told how far fetching is.
+        on_stage: Takes how far fetching is.
 
     Raises:
         ModelNotFoundError: There is no such model.
@@ -61,7 +61,7 @@ def locate(model: str, on_stage: OnStage) -> ModelFiles:
         FetchError: It cannot be fetched.
     """
     if model in DEFAULT_NAMES:
-        # A machine that is given its model as a folder needs nothing to fetch with.
+        # A machine that is given its model as a folder may lack the packages to fetch with.
         from inference.models.fetch import fetch_default  # noqa: PLC0415  see above
 
         return ModelFiles(model_id=DEFAULT_MODEL.id, folder=fetch_default(on_stage))

@@ -1,4 +1,4 @@
-"""On which device, or devices, the weights of a model are put."""
+"""The device, or devices, that hold the weights of a model."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from transformers import PreTrainedModel
 from inference.models.devices import AUTO, SPREAD
 from inference.records.errors import OutOfMemoryError
 
-# One device, or bytes for the weights by the number of the GPU.
+# One device, or the bytes of weights that each GPU may hold, by its number.
 Layout = torch.device | dict[int, int]
 # Source: our choice. The rest is for keys and values, activations and the libraries' own memory.
 SHARE_FOR_WEIGHTS = 0.85
 
 
-def free_gpu_bytes(asked: str, device: torch.device) -> tuple[int, ...]:
+def free_gpu_bytes(requested: str, device: torch.device) -> tuple[int, ...]:
     """Return the free bytes of the GPUs that may hold the weights; empty on other devices.
 
     Args:
-        asked: The device as it was asked for; one GPU by its number stays alone.
-        device: The device taken.
+        requested: The device as the user gave it; one GPU by its number stays alone.
+        device: The device chosen.
     """
     if device.type != "cuda":
         return ()
-    is_free_to_spread = asked in (AUTO, SPREAD)
+    is_free_to_spread = requested in (AUTO, SPREAD)
     numbers = range(torch.cuda.device_count()) if is_free_to_spread else (device.index or 0,)
     return tuple(int(torch.cuda.mem_get_info(number)[0]) for number in numbers)
 
@@ -42,15 +42,15 @@ def placement(
 ) -> Layout:
     """Return where the weights go: one device, or as much on each GPU as it may hold.
 
-    A model that fits one GPU stays on one, unless it is to be spread: handing over between GPUs
-    costs time in every step.
+    A model that fits one GPU stays on one, unless it is to be spread: every step takes longer when
+    activations move between GPUs.
 
     Args:
         model_id: For the message.
         needed_bytes: Of the weights.
-        device: The device taken.
+        device: The device chosen.
         free: Free bytes of the GPUs that may be used, ``device`` first; empty on other devices.
-        is_spread: Use all of them even so.
+        is_spread: Use all of them even if one is enough.
 
     Raises:
         OutOfMemoryError: All of them together have too little.
@@ -67,7 +67,7 @@ def placement(
 
 
 def spread_note(network: PreTrainedModel) -> str:
-    """Return that the model lies on several devices; an empty string when it does not."""
+    """Return a note of how many devices hold the model; an empty string for one."""
     devices = sorted({str(weight.device) for weight in network.parameters()})
     if len(devices) == 1:
         return ""
@@ -75,7 +75,7 @@ def spread_note(network: PreTrainedModel) -> str:
 
 
 def placing(layout: Layout) -> dict[str, Any]:
-    """Return from_pretrained's arguments; without accelerate the weights are moved afterwards."""
+    """Return from_pretrained's arguments; none without accelerate, when weights move afterwards."""
     if not isinstance(layout, torch.device):
         return {"device_map": "auto", "max_memory": layout}
     if layout.type == "cpu" or importlib.util.find_spec("accelerate") is None:

@@ -63,9 +63,7 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
     attention = _attention_per_layer(config, decoder)
     element_bytes = model.dtype.itemsize
     rows = tuple(layer.row_elements * element_bytes for layer in attention)
-    usual = config.per_layer_config[
-        0
-    ]  # layers of one model seldom differ; where they do, the first
+    usual = config.per_layer_config[0]  # layers of one model seldom differ in these sizes
     head = model.get_output_embeddings()
     used = [*decoder.parameters(), *(head.parameters() if head is not None else ())]
     weight_bytes = parameter_bytes(model.parameters())
@@ -104,8 +102,8 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
 
     Raises:
         InputError: If the config cannot be read, lacks a size, or has one that is not above zero.
-        UnsupportedModelError: If the architecture is not known and resembles no usual decoder, or
-            is not a causal language model.
+        UnsupportedModelError: If the architecture is unknown and resembles no usual decoder, or is
+            not a causal language model.
     """
     shape = model_shape(model_on_meta(read_config(source), dtype))
     foreign = foreign_architecture(source)
@@ -113,8 +111,8 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
         return shape
     remark = (
         f"the architecture {foreign!r} is not one that transformers knows; this is a usual decoder "
-        "of its sizes (gated MLP, full attention in every layer), and whatever else it has is left "
-        "out"
+        "of its sizes (gated MLP, full attention in every layer), and anything else in it is not "
+        "counted"
     )
     return replace(shape, model_type=foreign, uncounted=(remark, *shape.uncounted))
 

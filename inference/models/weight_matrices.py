@@ -1,7 +1,8 @@
-"""The weight matrices of a model, found by walking its modules.
+"""The weight matrices of a model, collected by walking its modules.
 
-A walk over linear modules alone misses most of a mixture: transformers 5 packs a layer's experts
-into three-dimensional parameters, and its routers hold a bare ``weight``. Both are found here.
+A walk over linear modules alone misses most of a mixture of experts: transformers 5 packs a layer's
+experts into three-dimensional parameters, and its routers hold a bare ``weight``. Both are
+included here.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ def weight_matrices(
 ) -> tuple[WeightMatrix, ...]:
     """Return the matrices of the text decoder and the head, equal ones of all layers as one."""
     chosen = experts_per_token(config)
-    found = [
+    matrices = [
         matrix
         for name, module in decoder.named_modules()
         for matrix in _of_module(name, module, chosen)
     ]
-    return (*_merged(found), *_head(model))
+    return (*_merged(matrices), *_head(model))
 
 
 def experts_per_token(config: PreTrainedConfig) -> int | None:
@@ -136,14 +137,14 @@ def _without_numbers(name: str) -> str:
 
 
 def _layer_of(name: str) -> str:
-    found = LAYER_NUMBER.match(name)
-    return found.group() if found else ""
+    match = LAYER_NUMBER.match(name)
+    return match.group() if match else ""
 
 
-def _merged(found: list[WeightMatrix]) -> Iterator[WeightMatrix]:
+def _merged(matrices: list[WeightMatrix]) -> Iterator[WeightMatrix]:
     """Yield one matrix for all that have the same name and sizes, in order of first use."""
     groups: dict[WeightMatrix, list[WeightMatrix]] = {}
-    for matrix in found:
+    for matrix in matrices:
         groups.setdefault(replace(matrix, name=_without_numbers(matrix.name)), []).append(matrix)
     for kind, members in groups.items():
         per_layer = Counter(_layer_of(member.name) for member in members)

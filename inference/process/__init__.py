@@ -1,7 +1,7 @@
-"""The engine process and everything said to it and by it.
+"""The engine process, and every message that it gets and sends.
 
-May import all of ``inference`` but ``bench`` and ``commands``. Read ``messages`` (what is said),
-``client`` (the app's end), ``worker`` (the engine's end), ``step_gate`` (pause, single step, pace,
-stop), ``telemetry``; ``headless`` runs the same without a process or a page. The app's side
-(``messages``, ``client``, ``orders``) loads no torch.
+May import all of ``inference`` but ``bench`` and ``commands``. Read ``messages``, ``client`` (the
+app's end), ``worker`` (the engine's end), ``step_gate`` (pause, single step, pace, stop),
+``runner`` (one run from start to end), ``telemetry``; ``headless`` runs the same without a process
+or a page. The app's side (``messages``, ``client``, ``orders``) loads no torch.
 """

@@ -1,7 +1,7 @@
-"""The app's end of the engine process: starts it, sends commands, hands replies on. No torch.
+"""The app's end of the engine process: starts it, sends commands, passes on replies. No torch.
 
-The engine is a process of its own so that nothing a page does stretches a step time, and so that a
-crash or an out-of-memory in it cannot take the page down.
+The engine is a process of its own so that nothing a page does stretches a step time, and so that
+the page survives a crash of the engine or its running out of memory.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ class EngineClient:
         return process.pid if process is not None and process.is_alive() else None
 
     def send(self, command: Command) -> None:
-        """Hand a command to the engine, starting it when none runs."""
+        """Send a command to the engine, starting it when none runs."""
         with self._lock:
             if self._connection is None:
                 self._connection = self._start()
             try:
                 self._connection.send(command)
             except OSError:
-                # The engine died and the reading thread has not said so yet; it will.
+                # The engine died; the reading thread has yet to report it.
                 return
 
     def close(self) -> None:
-        """End the engine and wait for it, killing it if it will not go."""
+        """End the engine and wait for it, killing it if it does not end in time."""
         with self._lock:
             process, connection = self._process, self._connection
             self._process = self._connection = None
         if process is None or connection is None:
             return
-        with contextlib.suppress(OSError):  # it may be gone already, which is what was wanted
+        with contextlib.suppress(OSError):  # it may have ended already
             connection.send(Shutdown())
         process.join(SHUTDOWN_GRACE_S)
         if process.is_alive():
@@ -81,25 +81,25 @@ class EngineClient:
         ).start()
         return ours
 
-    def _hand_on(self, reply: Reply) -> None:
-        """Pass one reply to the app; a fault there must not end the thread all runs hang on."""
+    def _pass_on(self, reply: Reply) -> None:
+        """Pass one reply to the app; an error there must not end the thread that all runs need."""
         try:
             self._on_reply(reply)
         except Exception:
-            log.exception("a reply of the engine could not be taken in: %s", type(reply).__name__)
+            log.exception("a reply of the engine caused an error: %s", type(reply).__name__)
 
     def _read(self, process: BaseProcess, connection: Connection) -> None:
-        """Hand on every reply until the engine is gone, then say so unless it was closed."""
+        """Pass on every reply until the engine has ended, then report that unless it was closed."""
         while True:
             try:
                 reply: Reply = connection.recv()
             except (EOFError, OSError):
                 break
-            self._hand_on(reply)
+            self._pass_on(reply)
         process.join()
         with self._lock:
             was_closed = self._process is not process
             if not was_closed:
                 self._process = self._connection = None
         if not was_closed:
-            self._hand_on(EngineDied(exit_code=process.exitcode))
+            self._pass_on(EngineDied(exit_code=process.exitcode))

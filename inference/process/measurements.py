@@ -1,6 +1,6 @@
-"""Carries out the engine process's measurements: roofs, and the sweep over tokens in a step.
+"""Carries out the engine process's measurements: roofs, and sweeps over tokens and batches.
 
-While one is on, the process listens for a stop or the end only; the app sends no runs meanwhile.
+During one, the process obeys a stop or the end only; other commands wait until it is over.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ STOPPED = MeasureEnded(sentence="stopped; nothing was changed")
 
 
 class Surveyor:
-    """Measures on one device, and hears a stop while it does.
+    """Measures on one device, and obeys a stop during it.
 
     Attributes:
-        later: What else was asked for meanwhile, to be obeyed afterwards, in order.
+        later: Other commands that came in meanwhile, to be obeyed afterwards, in order.
     """
 
     def __init__(self, connection: Connection, report: Callable[[Reply], None]) -> None:
@@ -50,7 +50,7 @@ class Surveyor:
         self._is_stopped = False
 
     def measure(self, command: Measure, loaded: LoadedModel | None, clock: StepClock) -> None:
-        """Carry out one measurement and report its end, whatever it is."""
+        """Carry out one measurement and report its end, or why there is no result."""
         self._is_stopped = False
         try:
             if isinstance(command, MeasureCeilings):
@@ -74,7 +74,9 @@ class Surveyor:
         self, command: SweepTokens, loaded: LoadedModel | None, clock: StepClock
     ) -> MeasureEnded:
         if loaded is None:
-            return MeasureEnded(sentence="no model is loaded, so there are no steps to time")
+            return MeasureEnded(
+                sentence="no model is loaded, so there are no steps to time; load one first"
+            )
         limit = loaded.context_limit
         counts = [count for count in command.counts if limit is None or count <= limit]
         backend = TorchBackend(loaded.model)
@@ -84,9 +86,11 @@ class Surveyor:
     def _sweep_batches(
         self, command: SweepBatches, loaded: LoadedModel | None, clock: StepClock
     ) -> MeasureEnded:
-        """Report every point as it comes, so that a stop or a crash loses nothing."""
+        """Report every point as soon as it is measured, so that a stop or a crash loses none."""
         if loaded is None:
-            return MeasureEnded(sentence="no model is loaded, so there are no steps to time")
+            return MeasureEnded(
+                sentence="no model is loaded, so there are no steps to time; load one first"
+            )
         plan = check_sweep(command.batches, command.contexts)
         sweep = None
         for sweep in sweep_batches(loaded, clock, plan, self._should_stop):
@@ -101,7 +105,7 @@ class Surveyor:
         self._report(Measuring(stage=LoadStage(stage=text, ratio=ratio)))
 
     def _should_stop(self) -> bool:
-        """Tell whether a stop has come, or the end of the process."""
+        """Return whether a stop has come, or the end of the process."""
         while not self._is_stopped and self._connection.poll():
             try:
                 command: Command = self._connection.recv()
@@ -114,7 +118,7 @@ class Surveyor:
 
 
 def device_and_dtype(loaded: LoadedModel | None) -> tuple[torch.device, torch.dtype]:
-    """Return the device and dtype of the model held, else those a model would be loaded on."""
+    """Return those of the model held, else those that a model would get by default."""
     if loaded is None:
         return choose_device("auto", "auto")
     return loaded.model.device, DTYPES[loaded.device.dtype]

@@ -165,7 +165,7 @@ Command = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loading:
-    """How far the loading of a model is."""
+    """The progress of loading a model, or of preparing a run."""
 
     stage: LoadStage
 
@@ -251,7 +251,7 @@ class Sampled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateChanged:
-    """The run was paused or goes on."""
+    """The run was paused or resumed."""
 
     run_id: str
     state: RunState
@@ -269,7 +269,7 @@ class RunEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
-    """How far a measurement is.
+    """The progress of a measurement.
 
     Attributes:
         batches: The sweep over batches so far; None for other measurements.
@@ -281,7 +281,7 @@ class Measuring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureEnded:
-    """A measurement is over; without a result ``sentence`` says why.
+    """A measurement has ended; without a result ``sentence`` says why.
 
     Attributes:
         batches: The sweep over batches, as far as it came.

@@ -40,7 +40,7 @@ def _busy(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401
 
 
 def _share(percent: int) -> float | None:
-    """Return the ratio; None for the out-of-range values that stand for "not known"."""
+    """Return the ratio; None for the out-of-range values that stand for "unknown"."""
     return percent / 100 if 0 <= percent <= 100 else None  # noqa: PLR2004  # a whole in per cent
 
 
@@ -79,7 +79,7 @@ def _throttle(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: AN
     return (throttle_words(bits),)
 
 
-# An idle GPU (bit 0x1) lowers its clocks too, which holds nothing down.
+# An idle GPU (bit 0x1) lowers its clocks too, but nothing throttles it.
 # Source: nvml.h of NVML 13, group nvmlClocksEventReasons, read in pynvml 13.615 on 2026-11-29.
 IDLE_BIT = 0x1
 THROTTLE_BITS = {
@@ -97,13 +97,13 @@ THROTTLE_BITS = {
 
 
 def throttle_words(bits: int) -> tuple[str, ...]:
-    """Return what holds the clocks down, in words; empty when nothing does."""
+    """Return what throttles the clocks, in words; empty when nothing does."""
     rest = bits & ~IDLE_BIT & ~sum(THROTTLE_BITS)
-    known = tuple(words for bit, words in THROTTLE_BITS.items() if bits & bit)
-    return (*known, f"unknown reason {rest:#x}") if rest else known
+    reasons = tuple(words for bit, words in THROTTLE_BITS.items() if bits & bit)
+    return (*reasons, f"unknown reason {rest:#x}") if rest else reasons
 
 
-# PCIe is asked once a second at 10 Hz, since each of its two answers keeps the caller 20 ms.
+# PCIe is read once a second at 10 Hz, since each of its two readings blocks the caller for 20 ms.
 # Source: NVML API reference, nvmlDeviceGetPcieThroughput.
 COUNTERS = (
     Counter(readings=("gpu_busy_ratio", "memory_controller_busy_ratio"), read=_busy),
@@ -149,8 +149,8 @@ REASONS = {
     9: "the NVIDIA driver is not loaded",
     10: "the NVIDIA driver did not answer in time",
     LIBRARY_NOT_FOUND: "no NVIDIA driver on this machine",
-    FUNCTION_NOT_FOUND: "this NVIDIA driver is too old to tell",
-    15: "the GPU fell off: it no longer answers the driver",
+    FUNCTION_NOT_FOUND: "this NVIDIA driver is too old to report it",
+    15: "the GPU is lost: it does not answer the driver",
     16: "the GPU must be reset before it answers again",
     17: "the operating system or the container blocks it",
     18: "the NVIDIA driver and its library differ in version; restart the machine",
@@ -163,7 +163,7 @@ FINAL_FOR_ALL = frozenset({1, 15, 16})
 def reason_for(code: int, *, is_mig: bool = False) -> str:
     """Return why NVML gave no answer, in plain words."""
     if code == NOT_SUPPORTED and is_mig:
-        return "not given for a GPU that is split into parts (MIG)"
+        return "not reported for a GPU that is split into instances (MIG)"
     return REASONS.get(code, f"the NVIDIA driver answered with error {code}")
 
 
@@ -211,14 +211,14 @@ class GpuCounters:
         values: dict[str, Reading] = {}
         for counter in self._asked:
             if not self._asked:
-                break  # the GPU fell off at the counter before
+                break  # the previous counter gave up on the GPU
             if self._samples % counter.every == 0:
                 values.update(self._ask(counter))
         self._samples += 1
         return values
 
     def leave_alone(self, reason: str) -> None:
-        """Ask a GPU that was found nothing more, for this reason; one not found keeps its own."""
+        """Stop reading a GPU that is there, for this reason; one that is not keeps its own."""
         if self.is_found:
             self._give_up(reason)
 
@@ -231,10 +231,10 @@ class GpuCounters:
         try:
             self._nvml.nvmlShutdown()
         except self._nvml.NVMLError:
-            return  # a driver that is gone needs no goodbye
+            return  # the driver is gone, and the connection with it
 
     def _ask(self, counter: Counter) -> dict[str, Reading]:
-        """Return one counter's readings; note the reason for those it does not give."""
+        """Return one counter's readings; note the reason for those that are missing."""
         try:
             values = dict(
                 zip(counter.readings, counter.read(self._nvml, self._device), strict=True)
@@ -250,7 +250,7 @@ class GpuCounters:
         return values
 
     def _note(self, counter: Counter, code: int) -> None:
-        """Keep why a counter failed, and stop asking where the answer will not change."""
+        """Keep why a counter failed, and stop reading it where that will not change."""
         if code in FINAL_FOR_ALL:
             self._give_up(reason_for(code))
             return
@@ -262,7 +262,7 @@ class GpuCounters:
             self.is_memory_shared = not self._is_mig
 
     def _give_up(self, reason: str) -> None:
-        """Ask nothing more: every reading is missing for this reason."""
+        """Stop reading anything: every reading is missing for this reason."""
         self._asked = ()
         self.reasons = dict.fromkeys(GPU_READINGS, reason)
 
@@ -279,11 +279,11 @@ class GpuCounters:
             return nvml.nvmlDeviceGetHandleByUUID(f"MIG-{gpu}")
 
     def _is_split(self) -> bool:
-        """Return whether the handle is a part of a GPU, or a GPU in parts."""
+        """Return whether the handle is a MIG instance, or a GPU that is split into some."""
         nvml = self._nvml
         try:
             if nvml.nvmlDeviceIsMigDeviceHandle(self._device).value:
                 return True
             return nvml.nvmlDeviceGetMigMode(self._device)[0] == nvml.NVML_DEVICE_MIG_ENABLE
         except nvml.NVMLError:
-            return False  # a GPU that cannot be split says so with an error
+            return False  # the error of a GPU that cannot be split

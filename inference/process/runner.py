@@ -1,7 +1,7 @@
 """One run on a loaded model: what the engine process and the command line both carry out.
 
-Where a run goes is its sink's matter: over the pipe to the app, or into a recording in this very
-process. What is prepared, described, sampled and caught is the same for both.
+Its sink decides where the run goes: over the pipe to the app, or into a recording in this process.
+What is prepared, described, sampled and caught is the same for both.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RunSink(Protocol):
     """Where a run goes, in the order of these methods; samples come on a thread of their own."""
 
     def preparing(self, stage: LoadStage) -> None:
-        """Take note of what is made ready before the run, where that takes a while."""
+        """Take what is being prepared before the run, where that takes a while."""
         ...
 
     def started(self, info: RunInfo) -> None:
@@ -81,7 +81,7 @@ class RunSink(Protocol):
         ...
 
     def ended(self, state: RunState, message: str, unavailable: tuple[Unavailable, ...]) -> None:
-        """Take the final state, why it is no other, and the readings that are missing."""
+        """Take the final state, its reason if it is not done, and the readings that are missing."""
         ...
 
 
@@ -108,7 +108,7 @@ class Runner:
         self.engine = Engine(self.backend, self.clock, limits, meter)
 
     def run(self, plan: RunPlan, sink: RunSink) -> None:
-        """Carry out one run; whatever ends it, the sink is told."""
+        """Carry out one run; whatever ends it, the sink gets the end."""
         if plan.options.decode is not DecodeMode.EAGER:
             sink.preparing(LoadStage(stage=PREPARING[plan.options.decode]))
         options, note = self.engine.prepare(plan.requests, plan.options)
@@ -161,14 +161,14 @@ def library_versions() -> tuple[tuple[str, str], ...]:
     return tuple((name, importlib.metadata.version(name)) for name in VERSIONED)
 
 
-def generation_options(asked: Generate | RunOrder) -> GenerationOptions:
-    """Return how a run is to be done."""
+def generation_options(source: Generate | RunOrder) -> GenerationOptions:
+    """Return the engine's options of a command or an order."""
     return GenerationOptions(
-        chunk_tokens=asked.chunk_tokens,
-        cache=asked.cache,
-        split_every=asked.split_every,
-        plan=asked.plan,
-        decode=asked.decode,
+        chunk_tokens=source.chunk_tokens,
+        cache=source.cache,
+        split_every=source.split_every,
+        plan=source.plan,
+        decode=source.decode,
     )
 
 

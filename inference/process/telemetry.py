@@ -33,7 +33,7 @@ class HostTime(Protocol):
 
 
 class MachineReadings:
-    """CPU and memory of the machine and of this process; used by the thread that made it.
+    """CPU and memory of the machine and of this process; for the thread that made it only.
 
     Attributes:
         reasons: Why a reading is missing, by its name; empty while all is well.
@@ -44,10 +44,10 @@ class MachineReadings:
         self._process = psutil.Process()
         self._cores = psutil.cpu_count() or 1
         self._limit = limit
-        self.busy()  # psutil counts since the call before, so the first of all means nothing
+        self.busy()  # psutil counts since its previous call, so the first answer means nothing
 
     def busy(self) -> dict[str, Reading]:
-        """Return the CPU's and this process's readings since the call before, by name."""
+        """Return the CPU's and this process's readings since the previous call, by name."""
         return {
             **self._ask(("cpu_busy_ratio",), self._cpu),
             **self._ask(("process_cpu_ratio",), self._process_cpu),
@@ -85,17 +85,17 @@ class MachineReadings:
             values = dict.fromkeys(names)
         for name, value in values.items():
             if value is None:
-                self.reasons[name] = "the operating system does not tell"
+                self.reasons[name] = "the operating system does not report it"
             else:
                 self.reasons.pop(name, None)
         return values
 
 
 class Sources:
-    """Everything one sample asks; made and used on one thread.
+    """All readings of one sample; made and used on one thread.
 
     Without a GPU to watch, memory is the machine's. The driver is asked once all the same, so that
-    the reason for the missing readings is the true one.
+    the readings that are missing have their true reason.
     """
 
     def __init__(self, gpu: int | str | None, limit: MemoryLimit) -> None:
@@ -144,13 +144,13 @@ class Telemetry:
         rate_hz: float = 10.0,
         gpu: int | str | None = None,
     ) -> None:
-        """Prepare, without asking anything yet.
+        """Prepare, without reading anything yet.
 
         Args:
             clock: The clock that also times the run's steps.
             on_sample: Takes each sample.
             rate_hz: Samples a second, fewer when the driver is slower.
-            gpu: UUID or NVML index of the GPU that the run is on; None for a run on the CPU.
+            gpu: UUID or NVML index of the GPU that runs the model; None for the CPU.
         """
         self._clock = clock
         self._on_sample = on_sample
@@ -186,7 +186,7 @@ class Telemetry:
         )
 
     def _run(self) -> None:
-        """Sample until stopped; whatever goes wrong ends the sampling and nothing else."""
+        """Sample until stopped; an error ends the sampling and nothing else."""
         try:
             sources = Sources(self._gpu, MemoryLimit())
             try:
@@ -198,7 +198,7 @@ class Telemetry:
             self._reasons = dict.fromkeys(READINGS, "sampling the machine failed; see the log")
 
     def _sample_until_stopped(self, sources: Sources) -> None:
-        """Hand over one sample per interval, counted from the start of the one before."""
+        """Report one sample per interval, counted from the start of the previous one."""
         pause_s = self._interval_s
         while not self._stop.wait(pause_s):
             begun_s = self._clock.now_s()
@@ -210,5 +210,5 @@ class Telemetry:
 
 def sample_of(at_s: float, values: dict[str, Reading]) -> TelemetrySample:
     """Return the record of readings given by their field names; those not given are None."""
-    known: dict[str, Any] = values
-    return TelemetrySample(at_s=at_s, **known)
+    readings: dict[str, Any] = values
+    return TelemetrySample(at_s=at_s, **readings)

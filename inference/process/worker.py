@@ -1,7 +1,7 @@
 """The engine process: holds one model on the one device and carries out commands, one at a time.
 
 Commands come in and replies go out over one pipe (messages.py). Between two steps, and in no step
-time, the process looks for a pause, a step, a stop or another pace.
+time, the process checks for a pause, a step, a stop or another pace.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class EngineHost:
 
 
 class AppRun:
-    """One run that the app steers: every step is sent, and with it what it attended to.
+    """One run that the app steers: every step is sent, and its attention where that is captured.
 
     Attributes:
         gate: Lets each step begin when the app says so.
@@ -157,7 +157,7 @@ class AppRun:
         self.gate = StepGate(connection, command, runner.clock, outbox.put, self.obey)
 
     def preparing(self, stage: LoadStage) -> None:
-        """Send what is made ready."""
+        """Send what is being prepared."""
         self._outbox.put(Loading(stage=stage))
 
     def started(self, info: RunInfo) -> None:
@@ -179,10 +179,14 @@ class AppRun:
     def stepped(self, event: StepEvent) -> None:
         """Send one step, and its attention where that is captured."""
         self._outbox.put(Stepped(run_id=self._command.run_id, event=event))
-        seen = self._engine.attention
-        if seen is not None:
+        attention = self._engine.attention
+        if attention is not None:
             self._outbox.put(
-                Attended(run_id=self._command.run_id, step_index=seen.step_index, attention=seen)
+                Attended(
+                    run_id=self._command.run_id,
+                    step_index=attention.step_index,
+                    attention=attention,
+                )
             )
 
     def sampled(self, sample: TelemetrySample) -> None:
@@ -213,12 +217,12 @@ class AppRun:
         except InputError as error:
             self._outbox.put(CaptureRefused(run_id=command.run_id, sentence=str(error)))
             return
-        for seen in self._engine.recall(command.query):
+        for attention in self._engine.recall(command.query):
             self._outbox.put(
                 Attended(
                     run_id=command.run_id,
-                    step_index=seen.step_index,
-                    attention=seen,
+                    step_index=attention.step_index,
+                    attention=attention,
                     query=command.query,
                 )
             )

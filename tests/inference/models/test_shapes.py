@@ -195,7 +195,7 @@ def test_an_encoder_decoder_is_refused_in_a_sentence() -> None:
         ({"vocab_size": "many"}, InputError, "vocab_size"),
         ({"num_attention_heads": 0}, InputError, "num_attention_heads"),
         ({"num_attention_heads": 5}, InputError, "not a multiple"),
-        ({"num_key_value_heads": 3}, InputError, "cannot be shared out over 3 K/V heads"),
+        ({"num_key_value_heads": 3}, InputError, "cannot share 3 K/V heads evenly"),
         ({"hidden_act": "no_such_function"}, UnsupportedModelError, "no_such_function"),
     ],
     ids=[

@@ -164,7 +164,7 @@ def test_a_gpu_that_falls_off_mid_run_leaves_its_reason_and_the_machines_reading
     assert not set(GPU_READINGS) & {*third, *fourth}
     assert fourth["cpu_busy_ratio"] >= 0
     assert report.reasons == dict.fromkeys(
-        GPU_READINGS, "the GPU fell off: it no longer answers the driver"
+        GPU_READINGS, "the GPU is lost: it does not answer the driver"
     )
 
 
@@ -174,7 +174,7 @@ def test_an_old_driver_lacks_what_it_cannot_tell_and_answers_by_older_names(
 ) -> None:
     report = read_gpu(drivers["old"])
 
-    assert report.reasons == {"energy_j": "this NVIDIA driver is too old to tell"}
+    assert report.reasons == {"energy_j": "this NVIDIA driver is too old to report it"}
     assert report.samples[0]["throttle_reasons"] == ["temperature, by the hardware"]
 
 
@@ -199,7 +199,7 @@ def test_what_a_split_gpu_does_not_give_is_said_to_come_from_the_split(
 ) -> None:
     report = read_gpu(drivers["usual"], gpu, settings=settings)
 
-    reason = "not given for a GPU that is split into parts (MIG)"
+    reason = "not reported for a GPU that is split into instances (MIG)"
     assert report.reasons == {
         "gpu_busy_ratio": reason,
         "memory_controller_busy_ratio": reason,
@@ -285,7 +285,7 @@ def test_a_library_that_is_no_driver_is_said_to_be_missing_or_too_old(tmp_path: 
 
     report = read_gpu(tmp_path)
 
-    assert set(report.reasons.values()) == {"this NVIDIA driver is too old to tell"}
+    assert set(report.reasons.values()) == {"this NVIDIA driver is too old to report it"}
 
 
 @pytest.mark.skipif(Path("/proc/driver/nvidia").exists(), reason="this machine has a driver")

@@ -231,4 +231,4 @@ def test_a_use_that_cannot_be_read_has_a_reason(tmp_path: Path) -> None:
     memory = machine.memory()
 
     assert memory == {"memory_used_bytes": None, "memory_total_bytes": 4096}
-    assert machine.reasons == {"memory_used_bytes": "the operating system does not tell"}
+    assert machine.reasons == {"memory_used_bytes": "the operating system does not report it"}
