@@ -3,8 +3,8 @@
 While the chosen layer runs, its calls into torch are watched. A kernel that keeps its weights to
 itself (scaled_dot_product_attention) has its arguments remembered, by reference; a softmax that
 forms the weights has its result remembered. Nothing is replaced, so the model's own implementation,
-mask, soft-capping and sinks are those of a run that nobody looks at. The weights that a picture
-needs are formed after the step time, for the heads asked for, by inference/attention_cells.py.
+mask, soft-capping and sinks are those of a run without capture. The weights that a map needs are
+formed after the step time, for the heads asked for, by attention_cells.py.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from transformers import PreTrainedModel
 from inference.engine.attention_calls import KernelCall, Seen, SeenWeights
 from inference.engine.attention_cells import Span, attention_map
 from inference.engine.finite_masks import SOFTMAXES
+from inference.kernels.model_layers import attention_module, decoder_layers
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.errors import InputError
 
@@ -85,11 +86,11 @@ class _Capture:
 
 
 class Probe:
-    """Looks at one layer of one model; nothing is hooked into the model until it is asked to."""
+    """Captures the attention of one layer of a model, which is hooked only while one is chosen."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         self._config: Any = model.config.get_text_config(decoder=True)
-        self._layers = decoder_layers(model)
+        self._watched = watched_modules(model)
         self._listener = Listener()
         self._handles: list[RemovableHandle] = []
         self._prompt: list[_Capture] = []
@@ -97,7 +98,7 @@ class Probe:
         self.choice: AttentionChoice | None = None
 
     def capture(self, choice: AttentionChoice | None) -> None:
-        """Look at this from the next forward pass on; None to look at nothing.
+        """Capture this from the next forward pass on; None to stop.
 
         Raises:
             InputError: There is no such layer or head.
@@ -112,7 +113,7 @@ class Probe:
             handle.remove()
         self._handles.clear()
         if choice is not None:
-            watched = attention_module(self._layers[choice.layer])
+            watched = self._watched[choice.layer]
             self._handles = [
                 watched.register_forward_pre_hook(self._enter),
                 watched.register_forward_hook(self._leave, always_call=True),
@@ -124,7 +125,7 @@ class Probe:
         self._prompt.clear()
 
     def take(self, spans: Sequence[Span | None], *, is_prompt: bool) -> AttentionMap | None:
-        """Return what the latest forward pass attended to; None when nobody looks.
+        """Return what the latest forward pass attended to; None when off.
 
         Args:
             spans: Where the tokens of each row are; None for a row that was fed none.
@@ -153,8 +154,8 @@ class Probe:
         choice = self.choice
         if choice is None:
             return ()
-        found = ((capture.seen, capture.span(choice)) for capture in self._prompt)
-        fed = [(seen, span) for seen, span in found if span is not None]
+        spans = ((capture.seen, capture.span(choice)) for capture in self._prompt)
+        fed = [(seen, span) for seen, span in spans if span is not None]
         if query is None:
             return tuple(attention_map(choice, seen, span) for seen, span in fed)
         return tuple(
@@ -162,7 +163,7 @@ class Probe:
         )
 
     def _check(self, choice: AttentionChoice) -> None:
-        layers = len(self._layers)
+        layers = len(self._watched)
         if not 0 <= choice.layer < layers:
             msg = f"there is no layer {choice.layer}; this model has layers 0 to {layers - 1}"
             raise InputError(msg)
@@ -200,23 +201,16 @@ class Probe:
         return f"this model's attention ({implementation}) keeps its weights to itself"
 
 
-def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
-    """Return the model's layers in order; where they are no list, the whole decoder for each."""
-    decoder = model.get_decoder()
-    count = int(model.config.get_text_config(decoder=True).num_hidden_layers)
-    for module in decoder.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == count:
-            return list(module)
-    return [decoder] * count
+def watched_modules(model: PreTrainedModel) -> list[nn.Module]:
+    """Return the part of each layer to watch: its attention, else all of it.
 
-
-def attention_module(layer: nn.Module) -> nn.Module:
-    """Return the part of a layer to watch: its attention if it is named so, else all of it."""
-    for name, part in layer.named_children():
-        is_named = "attn" in name.lower() or "attention" in name.lower()
-        if is_named and any(part.children()):
-            return part
-    return layer
+    Where the layers are in no list it is the whole decoder for each.
+    """
+    layers = decoder_layers(model)
+    if not layers:
+        count = int(model.config.get_text_config(decoder=True).num_hidden_layers)
+        return [model.get_decoder()] * count
+    return [attention_module(layer) or layer for layer in layers]
 
 
 def head_count(config: Any, layer: int) -> int | None:  # noqa: ANN401  many config types

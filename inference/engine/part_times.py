@@ -4,8 +4,8 @@ While a step is timed so, the model's own modules are hooked: its linear modules
 and each layer's attention. Attention is what its modules take without the linear ones inside, so
 scores, softmax, weighted sum, positions and the growth of the cache. Layers that run as one call of
 a kernel are not hooked, which would take them apart: the kernel reads a clock between their parts.
-A layer that somebody looks into runs as the model's own code anyway, and so is hooked; so are all
-layers in a step of more rows, or from another cache, than the kernel takes.
+A layer whose attention is captured runs as the model's own code anyway, and so is hooked; so are
+all layers in a step of more rows, or from another cache, than the kernel takes.
 Either costs a little time, so such a step is marked ``observed``; in between nothing is timed.
 """
 
@@ -19,8 +19,8 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from inference.engine.attention_capture import attention_module, decoder_layers
 from inference.kernels.install import fused_layers
+from inference.kernels.model_layers import attention_module, decoder_layers
 from inference.records.options import CacheKind
 from inference.records.steps import Part, PartTime, Phase
 
@@ -29,7 +29,7 @@ Span = tuple[Any, Any]
 
 
 class Marks(Protocol):
-    """Takes the time at two ends of a part (``inference/timing.py``)."""
+    """Takes the time at two ends of a part (``inference/engine/clock.py``)."""
 
     def mark(self) -> Any:  # noqa: ANN401  a time, or a mark in the device's stream
         """Return this moment."""
@@ -63,11 +63,11 @@ class PartMeter:
         return bool(self._handles)
 
     def start(self, phase: Phase, rows: int, cache: CacheKind) -> None:
-        """Hook the model; call before the step's step time.
+        """Hook the model; call before the step time begins.
 
         Args:
             phase: Of the step.
-            rows: Fed in it, those included that are done.
+            rows: Fed in it, those included that have ended.
             cache: What they are stored in.
         """
         self.cancel()
@@ -161,8 +161,8 @@ def linear_modules(model: PreTrainedModel) -> tuple[nn.Module, ...]:
 
 def attention_modules(model: PreTrainedModel) -> tuple[nn.Module, ...]:
     """Return each layer's attention; layers without a part of that name are left out."""
-    parts = ((layer, attention_module(layer)) for layer in decoder_layers(model))
-    return tuple(part for layer, part in parts if part is not layer)
+    parts = (attention_module(layer) for layer in decoder_layers(model))
+    return tuple(part for part in parts if part is not None)
 
 
 def _multiplies(module: nn.Module) -> bool:

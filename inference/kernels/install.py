@@ -25,6 +25,7 @@ from inference.kernels.fused_layers import (
     is_counted,
     layer_obstacle,
 )
+from inference.kernels.model_layers import decoder_layers
 from inference.kernels.self_check import fused_if_agreeing, linear_disagreement
 from inference.kernels.unavailable import UnavailableError
 
@@ -136,12 +137,6 @@ def fused_layers(model: PreTrainedModel) -> FusedLayers | None:
     """Return the layers that run as one call; None where none do."""
     installed: _Installed | None = model.__dict__.get(INSTALLED)
     return None if installed is None else installed.fused
-
-
-def decoder_layers(model: PreTrainedModel) -> list[nn.Module]:
-    """Return the model's decoder layers in order; none where they are in no list."""
-    layers = getattr(model.get_decoder(), "layers", None)
-    return list(layers) if isinstance(layers, nn.ModuleList) else []
 
 
 def _fuse(

@@ -15,6 +15,7 @@ from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
+from inference.kernels.model_layers import attention_module, decoder_layers
 from inference.models.config_models import foreign_architecture, model_on_meta, read_config
 from inference.models.weight_matrices import (
     is_head_tied,
@@ -60,7 +61,7 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
         raise UnsupportedModelError(msg)
     config = model.config.get_text_config(decoder=True)
     decoder = model.get_decoder()
-    attention = _attention_per_layer(config, decoder)
+    attention = _attention_per_layer(config, model)
     element_bytes = model.dtype.itemsize
     rows = tuple(layer.row_elements * element_bytes for layer in attention)
     usual = config.per_layer_config[0]  # layers of one model seldom differ in these sizes
@@ -151,17 +152,9 @@ def _key_dim(config: PreTrainedConfig) -> int:
     return _size(config, "head_dim") or (_required(config, "hidden_size") // heads if heads else 0)
 
 
-def _layers(decoder: nn.Module, count: int) -> list[nn.Module]:
-    """Return the decoder's layers; an empty list where they are not in one list of that length."""
-    for module in decoder.modules():
-        if isinstance(module, nn.ModuleList) and len(module) == count:
-            return list(module)
-    return []
-
-
-def _attention_per_layer(config: PreTrainedConfig, decoder: nn.Module) -> list[_LayerAttention]:
+def _attention_per_layer(config: PreTrainedConfig, model: PreTrainedModel) -> list[_LayerAttention]:
     count = _required(config, "num_hidden_layers")
-    layers = _layers(decoder, count) or [decoder] * count
+    layers = decoder_layers(model) or [model.get_decoder()] * count
     return [
         _layer_attention(own, layer, name, window)
         for own, layer, (name, window) in zip(
@@ -191,7 +184,7 @@ def _layer_attention(
     config: PreTrainedConfig, layer: nn.Module, name: str, window: int | None
 ) -> _LayerAttention:
     kind = LAYER_TYPES.get(name, LayerType.FULL)
-    module = _attention_module(layer)
+    module = attention_module(layer)
     if kind is LayerType.RECURRENT or (kind is LayerType.NONE and module is None):
         return _LayerAttention(kind=kind, row_elements=0, pair_flops=0, window=None)
     module = layer if module is None else module
@@ -203,16 +196,6 @@ def _layer_attention(
         pair_flops=2 * heads * (keys + values),
         window=window,
     )
-
-
-def _attention_module(layer: nn.Module) -> nn.Module | None:
-    """Return the layer's self-attention: the first module named so that holds projections."""
-    for name, module in layer.named_modules():
-        last = name.rpartition(".")[2].lower()
-        is_named = "attn" in last or "attention" in last
-        if is_named and not isinstance(module, nn.Linear) and any(module.children()):
-            return module
-    return None
 
 
 def _head_sizes(config: PreTrainedConfig, attention: nn.Module) -> tuple[int, int]:
