@@ -50,8 +50,11 @@ def forwards(
 
 
 def seen_by(model: PreTrainedModel, layer: int) -> list[AttentionMap]:
-    maps = [one for _, one in forwards(model, AttentionChoice(layer=layer, is_all_heads=True))]
-    return [one for one in maps if one is not None]
+    """Return the layer's maps, one for each forward pass: a pass without one fails the test."""
+    passes = forwards(model, AttentionChoice(layer=layer, is_all_heads=True))
+    maps = [captured for _, captured in passes if captured is not None]
+    assert len(maps) == len(passes) == 5
+    return maps
 
 
 def weights_of(seen: AttentionMap) -> NDArray[np.float16 | np.float32]:
@@ -61,7 +64,9 @@ def weights_of(seen: AttentionMap) -> NDArray[np.float16 | np.float32]:
 
 def attending_layers(model: PreTrainedModel) -> list[int]:
     kinds = model_shape(model).layer_types
-    return [layer for layer, kind in enumerate(kinds) if kind is not LayerType.RECURRENT]
+    layers = [layer for layer, kind in enumerate(kinds) if kind is not LayerType.RECURRENT]
+    assert layers, "a model without attention proves nothing about it"
+    return layers
 
 
 @cache
