@@ -9,6 +9,8 @@ from typing import cast
 
 import torch
 
+from inference.engine.batch import RowPadding
+from inference.engine.cache_rows import CacheLane
 from inference.process.messages import Command, Generate, Reply
 from inference.process.step_gate import StepGate
 from inference.records.attention import AttentionChoice, AttentionMap
@@ -93,7 +95,7 @@ class ScriptedBackend:
     """A backend whose next token is always the number of tokens stored, modulo the vocabulary.
 
     Attributes:
-        decode: How it says that its steps are launched.
+        decode: How it says that its steps were launched.
     """
 
     def __init__(self, vocabulary: int) -> None:
@@ -102,7 +104,7 @@ class ScriptedBackend:
         self._stored = 0
 
     def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
-        """Accept every mode."""
+        """Say that every mode can be used."""
         del rows, columns
         self.decode = mode
         return ""
@@ -115,18 +117,26 @@ class ScriptedBackend:
     def check_prompts(self, lengths: Sequence[int], chunk_tokens: int | None) -> None:
         """Accept every prompt and every chunk."""
 
+    def check_right_padding(self) -> None:
+        """Accept padding on the right."""
+
     def forward(
-        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
+        self,
+        ids: Sequence[Sequence[int]],
+        padding: RowPadding | None = None,
+        lane: CacheLane | None = None,
     ) -> torch.Tensor:
         """Return logits [row, vocab] that favour the number of tokens stored."""
-        assert lengths is None or len(lengths) == len(ids)
+        assert padding is None or len(padding.lengths) == len(ids)
+        assert lane is None, "a scripted backend has one cache"
         self._stored += len(ids[0])
         logits = torch.zeros(len(ids), self._vocabulary)
         logits[:, self._stored % self._vocabulary] = 1.0
         return logits
 
-    def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
+    def cache_state(self, row_tokens: Sequence[int], lane: CacheLane | None = None) -> CacheState:
         """Return a cache of one layer with eight bytes a token."""
+        assert lane is None, "a scripted backend has one cache"
         held = 8 * sum(row_tokens)
         return CacheState(
             tokens_per_layer=(max(row_tokens),), used_bytes=held, allocated_bytes=held

@@ -26,6 +26,7 @@ WITHOUT_TORCH = (
     "inference.models.hf_hub",
     "inference.models.model_files",
     "inference.models.tokenization",
+    "inference.engine.batch",
     "inference.engine.scheduler",
     "inference.engine.request_checks",
     "inference.engine.memory_limit",

@@ -18,6 +18,8 @@ from transformers.generation.streamers import BaseStreamer
 
 from inference.bench.rounds import Round, step_s
 from inference.engine.backend import CACHE_ARGUMENTS
+from inference.engine.batch import RowPadding
+from inference.engine.cache_rows import CacheLane
 from inference.engine.clock import StepClock
 from inference.engine.loop import Engine, GenerationLimits
 from inference.engine.row_backend import TorchRowBackend
@@ -54,32 +56,28 @@ class FilledBackend(TorchRowBackend):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting.model)
         self._setting = setting
-        self._is_filling = False
 
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
         """Forget everything and fill the cache again."""
-        if self._is_filling:
-            super().start(kind, max_tokens)
-            return
-        self._is_filling = True
-        try:
-            self.fill(self._setting.rows, self._setting.context)
-        finally:
-            self._is_filling = False
+        del kind, max_tokens  # only a growing cache can be filled
+        self.fill(self._setting.rows, self._setting.context)
 
     def forward(
-        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
+        self,
+        ids: Sequence[Sequence[int]],
+        padding: RowPadding | None = None,
+        lane: CacheLane | None = None,
     ) -> torch.Tensor:
         """Feed new tokens; for the prompt, which is stored already, return scores without any."""
-        if self._is_filling or len(ids[0]) == 1:
-            return super().forward(ids, lengths)
+        if len(ids[0]) == 1:
+            return super().forward(ids, padding, lane)
         vocabulary = int(self._model.config.get_text_config().vocab_size)
         return torch.zeros((len(ids), vocabulary), device=self._model.device)
 
     def filled_cache(self) -> Cache:
         """Return a cache that was just filled."""
         self.start()
-        return self._held()
+        return self.batch.cache
 
 
 class _Stamps(BaseStreamer):

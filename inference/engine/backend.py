@@ -10,13 +10,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
-from transformers import Cache, PreTrainedModel
+from transformers import PreTrainedModel
 
 from inference.engine.attention_capture import Probe
 from inference.engine.attention_cells import Span
+from inference.engine.batch import RowPadding
+from inference.engine.cache_rows import CacheLane, align_right, rows_obstacle, whole_windows
 from inference.engine.caches import build_cache, cache_state, tokens_seen
 from inference.engine.cuda_graphs import PreparedStep, StepStore
 from inference.engine.finite_masks import FiniteMasks
@@ -46,87 +49,103 @@ MODEL_ERRORS = (RuntimeError, ValueError, TypeError, IndexError, KeyError, Attri
 
 
 class Backend(Protocol):
-    """What the engine needs of a model.
+    """What a static batch needs of a model; :class:`TorchBackend` says what each part does.
 
     Attributes:
-        decode: How the latest forward pass was handed over to the device.
+        decode: How the latest forward pass was launched.
     """
 
     decode: DecodeMode
 
     def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
-        """Get ready, before a run, to hand its decode steps over this way.
-
-        Args:
-            mode: Used in all runs from here on, where it can be; others are eager.
-            rows: Rows of the batch.
-            columns: Most tokens that each row will hold, padding included.
-
-        Returns:
-            Why it cannot be used and steps will be eager; an empty string when it can.
-        """
+        """Get ready to launch a run's decode steps this way; return why not."""
         ...
 
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
-        """Forget everything stored and get ready for another batch.
-
-        Args:
-            kind: How keys and values are to be stored.
-            max_tokens: Tokens that each row will hold at most, padding included; None when unknown.
-        """
+        """Forget everything stored and get ready for another batch."""
         ...
 
     def check_prompts(self, lengths: Sequence[int], chunk_tokens: int | None) -> None:
-        """Pass when prompts of these lengths can be fed together, in chunks of this size if any."""
+        """Raise InputError unless prompts of these lengths can be fed together."""
+        ...
+
+    def check_right_padding(self) -> None:
+        """Raise InputError unless prompts may be padded on the right."""
         ...
 
     def forward(
-        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
+        self,
+        ids: Sequence[Sequence[int]],
+        padding: RowPadding | None = None,
+        lane: CacheLane | None = None,
     ) -> torch.Tensor:
-        """Feed one block of tokens and return the logits of each row's last position.
-
-        Args:
-            ids: [row, query], left-padded to one length.
-            lengths: Real tokens of each row in this block, the rest of the row on its left is
-                padding; None when all are real.
-
-        Returns:
-            [row, vocab].
-        """
+        """Feed one block of tokens and return [row, vocab] of each row's last real position."""
         ...
 
-    def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
-        """Return what the cache holds.
-
-        Args:
-            row_tokens: Real tokens stored for each live row.
-        """
+    def cache_state(self, row_tokens: Sequence[int], lane: CacheLane | None = None) -> CacheState:
+        """Return what a cache holds for rows with this many real tokens each."""
         ...
 
     def capture(self, choice: AttentionChoice | None) -> None:
-        """Look at this layer's attention from the next forward on; None to stop looking."""
+        """Capture this layer's attention from the next forward on; None to stop."""
         ...
 
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:
-        """Return what the chosen layer attended to in the latest forward; None when not looking.
-
-        Args:
-            is_prompt: The forward fed the prompt or a chunk of it.
-        """
+        """Return what the chosen layer attended to in the latest forward; None when off."""
         ...
 
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
-        """Return the prompt's maps for the present choice, one a forward; of one query exactly."""
+        """Return the prompt's maps for the present choice, one a forward."""
         ...
+
+
+class RowBackend(Backend, Protocol):
+    """What a continuous batch needs besides."""
+
+    def check_rows(self) -> None:
+        """Raise InputError unless rows can join and leave."""
+        ...
+
+    def new_lane(self) -> CacheLane:
+        """Return an empty cache beside the batch's."""
+        ...
+
+    def join(self, arrival: CacheLane) -> None:
+        """Put a lane's rows behind those of the batch."""
+        ...
+
+    def keep_rows(self, rows: Sequence[int]) -> None:
+        """Keep only these rows of the batch, in this order; none at all empties it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pass:
+    """The latest forward pass.
+
+    Attributes:
+        first_row: Rows of the batch before those it fed.
+        attended: [row, kv], True for real tokens; None when all are.
+        fed_columns: Columns fed, padding included.
+        columns: Columns stored after it.
+        is_moved: The columns were moved afterwards, away from where attention met them.
+    """
+
+    first_row: int
+    rows: int
+    attended: torch.Tensor | None
+    fed_columns: int
+    columns: int
+    is_moved: bool
 
 
 class TorchBackend:
     """Runs a transformers causal language model with a cache of its own.
 
     Attributes:
-        decode: How the latest forward pass was handed over to the device.
-        is_watched: Tells whether somebody looks into the model's modules, so that each step has to
-            run through them.
+        decode: How the latest forward pass was launched.
+        is_watched: Tells whether the model's modules are hooked, so that each step has to run
+            through them.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -149,17 +168,38 @@ class TorchBackend:
         self._accepted = frozenset(accepted)
         # Without attention layers the mask is of the block fed, not of all that is stored.
         self._is_recurrent = layer_kinds(model) <= STATES_ONLY
-        self._cache: Cache | None = None
-        self._attended: torch.Tensor | None = None  # [row, kv], True for real; None when all are
-        self._rows = self._columns = self._fed_columns = self._passes = 0
+        self._batch: CacheLane | None = None
+        self._passes = 0
+        self._latest: _Pass | None = None
         self._max_tokens: int | None = None
         self._probe = Probe(model)
         self._steps = StepStore(model, self._cache_argument)
         self._prepared: PreparedStep | None = None
 
+    @property
+    def batch(self) -> CacheLane:
+        """The batch's cache.
+
+        Raises:
+            BackendError: Nothing was started.
+        """
+        if self._batch is None:
+            msg = "nothing was started; call start() before the first forward"
+            raise BackendError(msg)
+        return self._batch
+
     def prepare(self, mode: DecodeMode, rows: int, columns: int) -> str:
-        """Get ready, before a run, to hand its decode steps over this way; return why not."""
-        self._cache = self._prepared = None  # the old tensors go before the new ones come
+        """Get ready, before a run, to launch its decode steps this way.
+
+        Args:
+            mode: Used in all runs from here on, where it can be; other steps are eager.
+            rows: Rows of the batch.
+            columns: Most tokens that each row holds, padding included.
+
+        Returns:
+            Why it cannot be used and steps are eager; an empty string when it can.
+        """
+        self._batch = self._prepared = None  # the old tensors go before the new ones come
         if mode is DecodeMode.EAGER:
             return ""
         made = self._steps.prepare(mode, rows, columns)
@@ -172,22 +212,27 @@ class TorchBackend:
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
         """Forget everything stored and get ready for another batch.
 
+        Args:
+            kind: How keys and values are stored.
+            max_tokens: Most tokens that each row holds, padding included; None when unknown.
+
         Raises:
             InputError: The model cannot have a cache of this kind.
         """
         self._probe.forget()
-        self._cache = None  # the old tensors go before the new ones come
+        self._batch = None  # the old tensors go before the new ones come
         ready = self._prepared
         if ready is not None and kind is CacheKind.STATIC and ready.has_room(max_tokens):
-            self._cache = ready.begin()
+            cache = ready.begin()
         else:
-            self._cache = build_cache(self._model, kind, max_tokens)
+            cache = build_cache(self._model, kind, max_tokens)
+        self._batch = CacheLane(cache=cache)
         self._max_tokens = max_tokens
-        self._attended = None
-        self._rows = self._columns = self._fed_columns = self._passes = 0
+        self._passes = 0
+        self._latest = None
 
     def check_prompts(self, lengths: Sequence[int], chunk_tokens: int | None) -> None:
-        """Pass when prompts of these lengths can be fed together, in chunks of this size if any.
+        """Raise unless prompts of these lengths can be fed together, in chunks of this size if any.
 
         Raises:
             InputError: The library would compute something else for this model, without a word.
@@ -202,41 +247,81 @@ class TorchBackend:
             msg += "run them one after another"
             raise InputError(msg)
 
-    @torch.inference_mode()
-    def forward(
-        self, ids: Sequence[Sequence[int]], lengths: Sequence[int] | None = None
-    ) -> torch.Tensor:
-        """Feed one block of tokens and return the logits of each row's last position.
+    def check_right_padding(self) -> None:
+        """Raise unless prompts may be padded on the right.
 
         Raises:
+            InputError: The model cannot be fed such a block.
+        """
+        obstacle = rows_obstacle(self._model)
+        if "logits_to_keep" not in self._accepted:
+            obstacle = obstacle or "it gives the scores of the last column only"
+        if obstacle:
+            msg = f"{self._model.config.model_type} cannot take prompts padded on the right: "
+            msg += f"{obstacle}; pad on the left"
+            raise InputError(msg)
+
+    @torch.inference_mode()
+    def forward(
+        self,
+        ids: Sequence[Sequence[int]],
+        padding: RowPadding | None = None,
+        lane: CacheLane | None = None,
+    ) -> torch.Tensor:
+        """Feed one block of tokens and return the logits of each row's last real position.
+
+        Args:
+            ids: [row, query], padded to one length.
+            padding: Where rows are padded; None when every token is real. On the right only in
+                the first block of a batch, whose rows are moved afterwards to end in one column.
+            lane: The cache it goes to; None for the batch's.
+
+        Returns:
+            [row, vocab].
+
+        Raises:
+            InputError: The model cannot be fed prompts padded on the right.
             BackendError: The model failed, or its cache did not grow by the tokens fed.
             OutOfMemoryError: The device has too little memory for the step.
         """
+        is_right = padding is not None and padding.is_right
+        if is_right:
+            self.check_right_padding()
+        first_row = 0 if lane is None else self.batch.rows
+        lane = self.batch if lane is None else lane
         fed = torch.tensor(ids, device=self._model.device)  # [row, query]
-        self._fit_rows(len(ids))
-        arguments = self._arguments(fed, lengths)
-        try:
-            logits = self._logits(fed, arguments)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise OutOfMemoryError(_memory_sentence(fed)) from error
-        except MODEL_ERRORS as error:
-            if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
-                raise OutOfMemoryError(_memory_sentence(fed)) from error
-            msg = f"{type(self._model).__name__} failed on this step ({first_line(error)}); try "
-            msg += "another dtype or kind of cache, or choose another model"
-            raise BackendError(msg) from error
-        self._rows, self._fed_columns = fed.shape
-        self._columns += fed.shape[1]
+        rows, width = fed.shape
+        self._fit_rows(lane, rows)
+        lane.attended = _attended(lane, fed, padding)
+        arguments = self._arguments(lane, fed, padding)
+        with whole_windows(lane.cache, width) if is_right else nullcontext():
+            logits = self._logits_or_error(lane, fed, arguments)
+            lane.rows, lane.columns = rows, lane.columns + width
+            _check_growth(lane)
+        self._latest = _Pass(
+            first_row=first_row,
+            rows=rows,
+            attended=lane.attended,
+            fed_columns=width,
+            columns=lane.columns,
+            is_moved=is_right,
+        )
         self._passes += 1
-        self._check_growth()
+        if is_right:
+            align_right(lane)
         return logits
 
-    def cache_state(self, row_tokens: Sequence[int]) -> CacheState:
-        """Return what the cache holds, read off its own tensors."""
-        return cache_state(self._held(), row_tokens)
+    def cache_state(self, row_tokens: Sequence[int], lane: CacheLane | None = None) -> CacheState:
+        """Return what a cache holds, read off its own tensors.
+
+        Args:
+            row_tokens: Real tokens stored for each row; 0 for one that has ended.
+            lane: The cache; None for the batch's.
+        """
+        return cache_state((lane or self.batch).cache, row_tokens)
 
     def capture(self, choice: AttentionChoice | None) -> None:
-        """Look at this layer's attention from the next forward on; None to stop looking.
+        """Capture this layer's attention from the next forward on; None to stop.
 
         Raises:
             InputError: There is no such layer or head.
@@ -245,64 +330,90 @@ class TorchBackend:
 
     @torch.inference_mode()
     def attention(self, *, is_prompt: bool) -> AttentionMap | None:
-        """Return what the chosen layer attended to in the latest forward; None when not looking."""
-        choice = self._probe.choice
-        if choice is None:
+        """Return what the chosen layer attended to in the latest forward; None when off.
+
+        Args:
+            is_prompt: The forward fed the prompt or a chunk of it.
+        """
+        choice, latest = self._probe.choice, self._latest
+        if choice is None or latest is None:
             return None
         try:
-            return self._probe.take(self._spans(), is_prompt=is_prompt)
+            # A map of columns that were moved since must not be kept for recall().
+            captured = self._probe.take(
+                self._spans(latest), is_prompt=is_prompt and not latest.is_moved
+            )
         except RuntimeError as error:  # torch's, out of memory included: a picture is not the run
             reason = f"the weights could not be formed: {first_line(error)}"
             return AttentionMap(choice=choice, step_index=self._passes - 1, reason=reason)
+        if captured is None or not latest.is_moved:
+            return captured
+        reason = "prompts padded on the right are moved after their step; pad on the left to look"
+        return AttentionMap(choice=choice, step_index=captured.step_index, reason=reason)
 
     @torch.inference_mode()
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
-        """Return the prompt's maps for the present choice, one a forward; of one query exactly."""
+        """Return the prompt's maps for the present choice, one a forward.
+
+        Args:
+            query: Position of one query, given exactly; None for all, binned where large.
+        """
         return self._probe.recall(query)
 
-    def _logits(self, fed: torch.Tensor, arguments: dict[str, Any]) -> torch.Tensor:
+    def _logits_or_error(
+        self, lane: CacheLane, fed: torch.Tensor, arguments: dict[str, Any]
+    ) -> torch.Tensor:
+        """Return [row, vocab], or raise what went wrong as an error of ours."""
+        try:
+            return self._logits(lane, fed, arguments)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise OutOfMemoryError(_memory_sentence(fed)) from error
+        except MODEL_ERRORS as error:
+            if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
+                raise OutOfMemoryError(_memory_sentence(fed)) from error
+            msg = f"{type(self._model).__name__} failed on this step ({first_line(error)}); try "
+            msg += "another dtype or kind of cache, or choose another model"
+            raise BackendError(msg) from error
+
+    def _logits(
+        self, lane: CacheLane, fed: torch.Tensor, arguments: dict[str, Any]
+    ) -> torch.Tensor:
         """Return [row, vocab] of the last column, by the prepared step where it can be used."""
         ready = self._prepared
-        if ready is not None and self._is_repeatable(fed, ready):
+        if ready is not None and self._is_repeatable(lane, fed, ready):
             self.decode = ready.bucket.mode
             return ready.step(fed, arguments)
         self.decode = DecodeMode.EAGER
-        is_padded = self._attended is not None
+        is_padded = lane.attended is not None
         is_wide = self._model.dtype == torch.float64
         with FiniteMasks() if is_padded and is_wide else nullcontext():
             return self._model(input_ids=fed, **arguments).logits[:, -1, :]
 
-    def _is_repeatable(self, fed: torch.Tensor, ready: PreparedStep) -> bool:
-        """Tell whether this is a decode step on the prepared cache that nobody looks into."""
-        is_step = self._columns > 0 and fed.shape[1] == 1 and self._cache is ready.cache
+    def _is_repeatable(self, lane: CacheLane, fed: torch.Tensor, ready: PreparedStep) -> bool:
+        """Tell whether this is a decode step on the prepared cache that nothing captures."""
+        is_step = lane.columns > 0 and fed.shape[1] == 1 and lane.cache is ready.cache
         return is_step and self._probe.choice is None and not self.is_watched()
 
-    def _fit_rows(self, rows: int) -> None:
+    def _fit_rows(self, lane: CacheLane, rows: int) -> None:
         """Take another cache for a batch of another size than the one prepared for."""
         ready = self._prepared
-        if self._columns or ready is None or self._cache is not ready.cache:
+        if lane.columns or ready is None or lane.cache is not ready.cache:
             return
         if rows != ready.bucket.rows:
-            self._cache = build_cache(self._model, CacheKind.STATIC, self._max_tokens)
+            lane.cache = build_cache(self._model, CacheKind.STATIC, self._max_tokens)
 
-    def _held(self) -> Cache:
-        if self._cache is None:
-            msg = "nothing was started; call start() before the first forward"
-            raise BackendError(msg)
-        return self._cache
-
-    def _spans(self) -> list[Span | None]:
-        """Return where each row's tokens are; None for a row that the latest forward fed none."""
-        attended = None if self._attended is None else self._attended.cpu().numpy()
-        width = self._fed_columns
-        spans: list[Span | None] = []
-        for slot in range(self._rows):
-            is_real = None if attended is None else attended[slot]
+    def _spans(self, latest: _Pass) -> list[Span | None]:
+        """Return where each row's tokens are; None for a row that the pass fed none."""
+        attended = None if latest.attended is None else latest.attended.cpu().numpy()
+        width = latest.fed_columns
+        spans: list[Span | None] = [None] * latest.first_row
+        for row in range(latest.rows):
+            is_real = None if attended is None else attended[row]
             fed = width if is_real is None else int(is_real[-width:].sum())
             span = Span(
-                slot=slot,
+                slot=row,
                 fed_columns=width,
-                columns=self._columns,
+                columns=latest.columns,
                 query_tokens=fed,
                 step_index=self._passes - 1,
                 is_real=is_real,
@@ -310,52 +421,60 @@ class TorchBackend:
             spans.append(span if fed else None)
         return spans
 
-    def _arguments(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> dict[str, Any]:
-        """Return the forward's keyword arguments for this block and remember what is real."""
-        arguments: dict[str, Any] = {self._cache_argument: self._held(), "use_cache": True}
-        if "logits_to_keep" in self._accepted:
+    def _arguments(
+        self, lane: CacheLane, fed: torch.Tensor, padding: RowPadding | None
+    ) -> dict[str, Any]:
+        """Return the forward's keyword arguments for this block."""
+        arguments: dict[str, Any] = {self._cache_argument: lane.cache, "use_cache": True}
+        if padding is not None and padding.is_right:
+            lengths = torch.tensor(padding.lengths, device=fed.device)
+            arguments["logits_to_keep"] = (lengths - 1)[:, None]  # [row, position]
+        elif "logits_to_keep" in self._accepted:
             arguments["logits_to_keep"] = 1
-        self._attended = self._extended(fed, lengths)
-        if self._attended is not None:
-            real = self._attended[:, -fed.shape[1] :] if self._is_recurrent else self._attended
+        if lane.attended is not None:
+            real = lane.attended[:, -fed.shape[1] :] if self._is_recurrent else lane.attended
             arguments["attention_mask"] = real.long()
         if "position_ids" in self._accepted:  # some models count from 0 in each block by themselves
-            arguments["position_ids"] = self._positions(fed)
+            arguments["position_ids"] = _positions(lane, fed)
         return arguments
 
-    def _positions(self, fed: torch.Tensor) -> torch.Tensor:
-        """Return the position of each token fed among its row's own, [row, query]."""
-        rows, width = fed.shape
-        if self._attended is None:
-            places = torch.arange(self._columns, self._columns + width, device=fed.device)
-            return places.expand(rows, width)
-        # Padding does not count as a position.
-        return (self._attended.long().cumsum(-1)[:, -width:] - 1).clamp(min=0)
 
-    def _extended(self, fed: torch.Tensor, lengths: Sequence[int] | None) -> torch.Tensor | None:
-        """Return which columns [row, kv] are real with this block added; None while all are."""
-        rows, width = fed.shape
-        is_padded = lengths is not None and any(length < width for length in lengths)
-        if self._attended is None and not is_padded:
-            return None
-        before = self._attended
-        if before is None:
-            before = torch.ones((rows, self._columns), dtype=torch.bool, device=fed.device)
-        block = torch.ones((rows, width), dtype=torch.bool, device=fed.device)
-        for row, length in enumerate(lengths or ()):
-            block[row, : width - length] = False
-        return torch.cat([before, block], dim=1)
+def _positions(lane: CacheLane, fed: torch.Tensor) -> torch.Tensor:
+    """Return the position of each token fed among its row's own, [row, query]."""
+    rows, width = fed.shape
+    if lane.attended is None:
+        positions = torch.arange(lane.columns, lane.columns + width, device=fed.device)
+        return positions.expand(rows, width)
+    # Padding does not count as a position.
+    return (lane.attended.long().cumsum(-1)[:, -width:] - 1).clamp(min=0)
 
-    def _check_growth(self) -> None:
-        """Raise BackendError unless the layers kept what they were given."""
-        for index, layer in enumerate(self._held().layers):
-            seen = tokens_seen(layer)
-            if seen is not None and seen != self._columns:
-                msg = (
-                    f"layer {index}'s cache counts {seen} tokens after {self._columns} were fed; "
-                    "this model does not use the cache it is given"
-                )
-                raise BackendError(msg)
+
+def _attended(
+    lane: CacheLane, fed: torch.Tensor, padding: RowPadding | None
+) -> torch.Tensor | None:
+    """Return which columns [row, kv] are real with this block added; None while all are."""
+    before = lane.attended
+    if before is None and padding is None:
+        return None
+    rows, width = fed.shape
+    if before is None:
+        before = torch.ones((rows, lane.columns), dtype=torch.bool, device=fed.device)
+    block = torch.ones((rows, width), dtype=torch.bool, device=fed.device)
+    for row, gap in enumerate(padding.gaps(width) if padding is not None else ()):
+        block[row, gap] = False
+    return torch.cat([before, block], dim=1)
+
+
+def _check_growth(lane: CacheLane) -> None:
+    """Raise BackendError unless the layers kept what they were given."""
+    for index, layer in enumerate(lane.cache.layers):
+        stored = tokens_seen(layer)
+        if stored is not None and stored != lane.columns:
+            msg = (
+                f"layer {index}'s cache counts {stored} tokens after {lane.columns} were fed; "
+                "this model does not use the cache it is given"
+            )
+            raise BackendError(msg)
 
 
 def _memory_sentence(fed: torch.Tensor) -> str:

@@ -8,6 +8,7 @@ that are padding for every row left are cut off. Only backend files feed a cache
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,20 +25,38 @@ from inference.records.options import CacheKind
 ROW_LAYERS = frozenset({DynamicLayer, DynamicSlidingWindowLayer})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """What is stored for some rows.
+@dataclass(slots=True, eq=False, kw_only=True)
+class CacheLane:
+    """One cache and the rows in it.
 
     Attributes:
-        attended: [row, kv], True for real tokens.
+        attended: [row, kv], True for real tokens; None while all are.
         rows: Rows held.
-        columns: Tokens of the longest row; what a windowed layer has dropped counts.
+        columns: Tokens of the longest row, padding included; what a windowed layer has dropped
+            counts.
     """
 
     cache: Cache
-    attended: torch.Tensor
-    rows: int
-    columns: int
+    attended: torch.Tensor | None = None
+    rows: int = 0
+    columns: int = 0
+
+    @property
+    def is_real(self) -> torch.Tensor:
+        """Which columns hold a real token, [row, kv]."""
+        if self.attended is not None:
+            return self.attended
+        device = next(_filled(self.cache)).keys.device
+        return torch.ones((self.rows, self.columns), dtype=torch.bool, device=device)
+
+    def hold(self, attended: torch.Tensor) -> None:
+        """Note what the cache holds after its rows were moved.
+
+        Args:
+            attended: [row, kv], True for real tokens.
+        """
+        self.rows, self.columns = attended.shape
+        self.attended = None if bool(attended.all()) else attended
 
 
 def rows_obstacle(model: PreTrainedModel) -> str:
@@ -51,7 +70,7 @@ def rows_obstacle(model: PreTrainedModel) -> str:
     return ""
 
 
-def join(batch: Stored, arrival: Stored) -> Stored:
+def join(batch: CacheLane, arrival: CacheLane) -> None:
     """Put the rows of ``arrival`` behind those of ``batch``, whose cache takes them in."""
     columns = max(batch.columns, arrival.columns)
     for ours, theirs in zip(_filled(batch.cache), _filled(arrival.cache), strict=True):
@@ -59,79 +78,62 @@ def join(batch: Stored, arrival: Stored) -> Stored:
         ours.keys = torch.cat([_widened(ours.keys, width), _widened(theirs.keys, width)])
         ours.values = torch.cat([_widened(ours.values, width), _widened(theirs.values, width)])
         _count(ours, columns)
-    attended = [pad(part.attended, (columns - part.columns, 0)) for part in (batch, arrival)]
-    return Stored(
-        cache=batch.cache,
-        attended=torch.cat(attended),
-        rows=batch.rows + arrival.rows,
-        columns=columns,
-    )
+    attended = [pad(lane.is_real, (columns - lane.columns, 0)) for lane in (batch, arrival)]
+    batch.hold(torch.cat(attended))
 
 
-def keep(batch: Stored, rows: Sequence[int]) -> Stored:
+def keep(batch: CacheLane, rows: Sequence[int]) -> None:
     """Keep these rows, in this order, and no more columns than the longest of them needs."""
-    chosen = torch.tensor(rows, device=batch.attended.device)
-    attended = batch.attended.index_select(0, chosen)
+    is_real = batch.is_real
+    chosen = torch.tensor(rows, device=is_real.device)
+    attended = is_real.index_select(0, chosen)
     columns = int(attended.sum(-1).max())
     for layer in _filled(batch.cache):
         width = _held_columns(layer, columns)
         layer.keys = layer.keys.index_select(0, chosen)[..., -width:, :].contiguous()
         layer.values = layer.values.index_select(0, chosen)[..., -width:, :].contiguous()
         _count(layer, columns)
-    return Stored(
-        cache=batch.cache, attended=attended[:, -columns:], rows=len(rows), columns=columns
-    )
+    batch.hold(attended[:, -columns:])
 
 
-def filled_with(stored: Stored, rows: int, columns: int) -> Stored:
-    """Copy the first row's oldest token into so many rows and columns of the same cache."""
-    for layer in _filled(stored.cache):
+def fill(lane: CacheLane, rows: int, columns: int) -> None:
+    """Copy the first row's oldest token until the cache holds this many rows and columns."""
+    for layer in _filled(lane.cache):
         copies = (rows, 1, _held_columns(layer, columns), 1)
         layer.keys = layer.keys[:1, :, :1].repeat(copies)
         layer.values = layer.values[:1, :, :1].repeat(copies)
         _count(layer, columns)
-    attended = torch.ones((rows, columns), dtype=torch.bool, device=stored.attended.device)
-    return Stored(cache=stored.cache, attended=attended, rows=rows, columns=columns)
+    lane.attended, lane.rows, lane.columns = None, rows, columns
 
 
-def align_right(prompt: Stored, windows: Sequence[int | None]) -> Stored:
+def align_right(prompt: CacheLane) -> None:
     """Move the rows of a prompt that was padded on the right, so that each ends in the last column.
 
     Args:
-        prompt: All its layers hold every column.
-        windows: What each layer that was filled keeps, None for everything.
+        prompt: All its layers hold every column, whatever their windows.
     """
-    lengths = prompt.attended.sum(-1, keepdim=True)
-    places = torch.arange(prompt.columns, device=lengths.device) - (prompt.columns - lengths)
-    is_real = places >= 0  # [row, kv]
-    source = places.clamp(min=0)[:, None, :, None]  # [row, head, kv, size]
-    for layer, window in zip(_filled(prompt.cache), windows, strict=True):
+    lengths = prompt.is_real.sum(-1, keepdim=True)
+    positions = torch.arange(prompt.columns, device=lengths.device) - (prompt.columns - lengths)
+    source = positions.clamp(min=0)[:, None, :, None]  # [row, head, kv, size]
+    for layer in _filled(prompt.cache):
+        window = getattr(layer, "sliding_window", None)
         width = prompt.columns if window is None else min(prompt.columns, window - 1)
         layer.keys = _moved(layer.keys, source, width)
         layer.values = _moved(layer.values, source, width)
-    return Stored(cache=prompt.cache, attended=is_real, rows=prompt.rows, columns=prompt.columns)
+    prompt.hold(positions >= 0)
 
 
-def held_windows(cache: Cache) -> list[int | None]:
-    """Return how many tokens each filled layer attends to, None for all of them."""
-    return [getattr(layer, "sliding_window", None) for layer in _filled(cache)]
-
-
-def hold_everything(cache: Cache, columns: int) -> list[int | None]:
-    """Make windowed layers keep this many columns; return the windows they had."""
-    had: list[int | None] = []
-    for layer in _layers(cache):
-        window = getattr(layer, "sliding_window", None)
-        had.append(window)
-        if window is not None:
-            layer.sliding_window = max(window, columns + 1)
-    return had
-
-
-def hold_windows(cache: Cache, windows: Sequence[int | None]) -> None:
-    """Give the layers back the windows that ``hold_everything`` returned."""
-    for layer, window in zip(_layers(cache), windows, strict=True):
-        if window is not None:
+@contextmanager
+def whole_windows(cache: Cache, columns: int) -> Iterator[None]:
+    """Make windowed layers keep this many columns meanwhile."""
+    had = [(layer, getattr(layer, "sliding_window", None)) for layer in _layers(cache)]
+    windowed = [(layer, window) for layer, window in had if window is not None]
+    for layer, window in windowed:
+        layer.sliding_window = max(window, columns + 1)
+    try:
+        yield
+    finally:
+        for layer, window in windowed:
             layer.sliding_window = window
 
 

@@ -80,6 +80,23 @@ def cache_state(cache: Cache, row_tokens: Sequence[int]) -> CacheState:
     )
 
 
+def together(one: CacheState, other: CacheState) -> CacheState:
+    """Return what two caches of one model hold."""
+
+    def added(ours: Sequence[int], theirs: Sequence[int]) -> tuple[int, ...]:
+        return tuple(a + b for a, b in zip(ours, theirs, strict=True))
+
+    pairs = zip(one.tokens_per_layer, other.tokens_per_layer, strict=True)
+    return CacheState(
+        tokens_per_layer=tuple(max(pair) for pair in pairs),
+        used_bytes=one.used_bytes + other.used_bytes,
+        allocated_bytes=one.allocated_bytes + other.allocated_bytes,
+        bytes_per_layer=added(one.bytes_per_layer, other.bytes_per_layer),
+        state_bytes=one.state_bytes + other.state_bytes,
+        state_bytes_per_layer=added(one.state_bytes_per_layer, other.state_bytes_per_layer),
+    )
+
+
 class LayerBytes:
     """The sizes of one cache layer's tensors.
 

@@ -8,7 +8,7 @@ import psutil
 import torch
 
 from inference.engine.memory_limit import MemoryLimit
-from inference.engine.scheduler import check_room, largest_contexts
+from inference.engine.scheduler import check_rows_fit, largest_contexts
 from inference.models.loading import LoadedModel
 from inference.records.options import BatchPlan
 from inference.records.run import Request
@@ -18,7 +18,7 @@ SHARE_FOR_CACHE = 0.9
 
 
 def free_cache_bytes(device: torch.device) -> int | None:
-    """Return the bytes that keys and values may take; None where the device does not tell."""
+    """Return the bytes that keys and values may take; None where the device does not say."""
     free_bytes = _free_bytes(device)
     return None if free_bytes is None else int(free_bytes * SHARE_FOR_CACHE)
 
@@ -29,19 +29,19 @@ def check_memory(
     plan: BatchPlan,
     free_bytes: Callable[[torch.device], int | None] = free_cache_bytes,
 ) -> None:
-    """Pass when the largest rows that can run together have room for their keys and values.
+    """Raise unless the largest rows that can run together have room for their keys and values.
 
     Raises:
-        InputError: They have not; the sentence says how many do.
+        InputError: They do not fit; the sentence says how many do.
     """
     contexts = largest_contexts(requests, plan, loaded.context_limit)
-    check_room(loaded.shape, contexts, free_bytes(loaded.model.device))
+    check_rows_fit(loaded.shape, contexts, free_bytes(loaded.model.device))
 
 
 def _free_bytes(device: torch.device) -> int | None:
     if device.type == "cuda":
         free_bytes, _total = torch.cuda.mem_get_info(device)
-        # What torch holds and does not use can be had again.
+        # What torch holds and does not use is free for new tensors.
         return free_bytes + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     if device.type != "cpu":
         return None

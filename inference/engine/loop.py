@@ -2,7 +2,8 @@
 
 Token ids in, records out: no text, no page, no pacing. N output tokens come from one prefill, or
 its chunks, and N-1 decode steps. The consumer's time between two events is in no step time, and
-neither is a picture of the step's attention. Which rows run next is decided in scheduler.py.
+neither is a map of the step's attention. The scheduler decides which rows run next, a runner
+feeds them, and the loop records what came out.
 """
 
 from __future__ import annotations
@@ -11,17 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import torch
-
-from inference.engine.batch import Block, Row, choose, fed_only, next_tokens, prompt_block
+from inference.engine.backend import RowBackend
+from inference.engine.batch import Batch, BatchRow, TokenBlock
 from inference.engine.clock import StepClock, sleep
 from inference.engine.request_checks import check_chunk
-from inference.engine.row_backend import Lane, RowBackend
-from inference.engine.sampling import Choice, Sampler, describe_choices
-from inference.engine.scheduler import Decode, Idle, Prefill, after, new_schedule, next_move
+from inference.engine.runners import ContinuousRunner, Runner, StaticRunner, columns_needed
+from inference.engine.sampling import Choice, Sampler, choose_each, describe_choices
+from inference.engine.scheduler import Idle, Scheduler, check_arrivals
 from inference.records.attention import AttentionChoice, AttentionMap
-from inference.records.errors import InputError
-from inference.records.options import ONE_BATCH, BatchPlan, CacheKind, DecodeMode, Padding, Policy
+from inference.records.options import ONE_BATCH, BatchPlan, CacheKind, DecodeMode, Policy
 from inference.records.run import Request
 from inference.records.steps import Finish, PartTime, Phase, RowStep, StepEvent
 
@@ -40,20 +39,35 @@ class GenerationLimits:
     eos_ids: frozenset[int]
     context_tokens: int | None
 
+    def finish(self, row: BatchRow, stored: int) -> Finish | None:
+        """Return why the row ends with its newest token; None while it goes on.
+
+        Args:
+            row: The token included.
+            stored: Its tokens in the cache after the step.
+        """
+        if row.token_ids[-1] in self.eos_ids:
+            return Finish.EOS
+        if len(row.token_ids) >= row.request.max_new_tokens:
+            return Finish.LENGTH
+        if self.context_tokens is not None and stored >= self.context_tokens:
+            return Finish.CONTEXT
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationOptions:
     """How a run is done, where there is a choice.
 
     Attributes:
-        chunk_tokens: Feed the prompt in chunks of so many columns; None for all at once.
+        chunk_tokens: Feed the prompt in chunks of this many columns; None for all at once.
         cache: How keys and values are stored.
-        split_every: Time linear operations and attention apart in the prefill and in every so many
-            decode steps, from the second on (the first may be cold), which are then marked as
+        split_every: Time linear operations and attention apart in the prefill and in every n-th
+            decode step, from the second on (the first may be cold), which are then marked as
             observed; None for never.
         plan: How several requests share the device.
-        decode: How decode steps are handed over, as ``Engine.prepare`` got ready for. A step that
-            was eager instead, to be looked into, is marked as observed.
+        decode: How decode steps are launched, as ``Engine.prepare`` got ready for. A step that was
+            eager instead, to be captured or timed in parts, is marked as observed.
     """
 
     chunk_tokens: int | None = None
@@ -70,7 +84,7 @@ class StepMeter(Protocol):
     """What times the parts of a step."""
 
     def start(self, phase: Phase, rows: int, cache: CacheKind) -> None:
-        """Get ready before the step time of a step of this phase that feeds so many rows."""
+        """Get ready before the step time of a step of this phase that feeds this many rows."""
         ...
 
     def stop(self) -> tuple[PartTime, ...]:
@@ -82,13 +96,28 @@ class StepMeter(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What belongs to one run.
+
+    Attributes:
+        samplers: One for each request, in the order of the run's list.
+        zero_s: The run's zero on the clock's host time.
+    """
+
+    batch: Batch
+    runner: Runner
+    samplers: tuple[Sampler, ...]
+    zero_s: float
+
+
 class Engine:
-    """Generates on one backend; ``zero_s`` is the run's zero on the clock's host time.
+    """Generates on one backend.
 
     Attributes:
         attention: What the layer chosen by ``capture`` attended to in the latest step; None when
-            nothing was looked at, or the row looked at was not fed.
-        idle: Waits so many seconds while no request is there; False when the run is to end.
+            nothing was captured, or the chosen row was not fed.
+        idle: Waits this many seconds while no request is there; False when the run is to end.
     """
 
     def __init__(
@@ -107,11 +136,10 @@ class Engine:
         self._options = PLAIN
         self._is_warm = False
         self._decoded = 0  # decode steps of this run
-        self._rows: list[Row] = []  # those of the batch, in the cache's order
-        self._arriving: list[Row] = []  # those whose prompts are being fed
+        self._batch = Batch(())  # the latest run's
 
     def capture(self, choice: AttentionChoice | None) -> None:
-        """Look at a layer's attention from the next step on; None to stop. Call between steps.
+        """Capture a layer's attention from the next step on; None to stop. Call between steps.
 
         Raises:
             InputError: The model has no such layer or head.
@@ -120,11 +148,11 @@ class Engine:
         self.attention = None
 
     def split(self, every: int | None) -> None:
-        """Time the parts of every so many of the next decode steps; None to stop."""
+        """Time the parts of every n-th of the next decode steps; None to stop."""
         self._options = replace(self._options, split_every=every)
 
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
-        """Return the prompt's maps for the choice as it is, one a step that was looked at.
+        """Return the prompt's maps for the choice as it is, one for each captured step.
 
         Another head of the same layer can be asked for after the prompt was fed. Nothing comes back
         where the prompt's queries were too large to keep.
@@ -132,12 +160,12 @@ class Engine:
         Args:
             query: Position of one query, to be given exactly; None for all, binned where large.
         """
-        return tuple(self._marked(one) for one in self._backend.recall(query))
+        return tuple(self._marked(captured) for captured in self._backend.recall(query))
 
     def prepare(
         self, requests: Sequence[Request], options: GenerationOptions
     ) -> tuple[GenerationOptions, str]:
-        """Get ready, before a run and in no step time, to hand its decode steps over as asked.
+        """Get ready, before a run and in no step time, to launch its decode steps as asked.
 
         Returns:
             The options to run with, and why their way of decoding is another than the one asked
@@ -152,7 +180,7 @@ class Engine:
         if not requests or note:
             mode = DecodeMode.EAGER
         rows = min(plan.slots or len(requests), len(requests))
-        columns = self._room(requests) if requests else 0
+        columns = columns_needed(requests, self._limits.context_tokens) if requests else 0
         note = self._backend.prepare(mode, rows, columns) or note
         if note:
             return replace(options, decode=DecodeMode.EAGER), note
@@ -170,123 +198,98 @@ class Engine:
     ) -> Iterator[StepEvent]:
         """Run the requests as the options' plan says, by default as one batch.
 
+        Args:
+            requests: One row each.
+            seed: The first request's; each further one takes the next number.
+            zero_s: The run's zero on the clock's host time.
+            options: How the run is done.
+
         Yields:
             Each step's event as soon as its step time has ended. The prompts are fed first, those
             of a batch together or, where rows come and go, each by itself. A chunk with more to
             come selects no token.
 
         Raises:
-            InputError: The options cannot be had.
+            InputError: The options do not go together, or with this model.
             BackendError, OutOfMemoryError: From the backend; events before it stand.
         """
-        self._check(requests, options)
-        self._options, self._rows, self._arriving = options, [], []
-        schedule = new_schedule(requests, options.plan, options.chunk_tokens)
-        is_first_run, self._decoded = not self._is_warm, 0
+        run = self._begin(requests, seed, zero_s, options)
+        scheduler = Scheduler(options.plan, options.chunk_tokens)
+        is_first_run = not self._is_warm
         now_s = waited_s = 0.0
         index = 0
-        rows = [
-            Row(request=request, slot=0, sampler=Sampler(request.sampling, seed + number))
-            for number, request in enumerate(requests)
-        ]
-        while (move := next_move(schedule, now_s)) is not None:
+        while (move := scheduler.next_move(run.batch, now_s)) is not None:
             if isinstance(move, Idle):
                 waited_s = move.until_s - now_s
                 if not self.idle(waited_s):
                     return
                 now_s = move.until_s
                 continue
-            block = self._block(move, rows)
             is_cold = is_first_run and self._decoded == 0
-            event = replace(self._step(block, index, zero_s), cold=is_cold, waited_s=waited_s)
+            event = self._step(run, run.runner.block(move), index)
             self._decoded += event.phase is Phase.DECODE
             self._is_warm = self._is_warm or self._decoded > 0
             now_s += event.duration_s
+            yield replace(event, cold=is_cold, waited_s=waited_s)
             index, waited_s = index + 1, 0.0
-            assignments = move.assignments
-            done = [
-                assignment.request
-                for assignment in assignments
-                if rows[assignment.request].finish is not None
-            ]
-            schedule = after(schedule, move, done)
-            yield event
 
-    def _check(self, requests: Sequence[Request], options: GenerationOptions) -> None:
-        """Raise InputError when the run cannot be had as it is asked for."""
+    def _begin(
+        self, requests: Sequence[Request], seed: int, zero_s: float, options: GenerationOptions
+    ) -> _Run:
+        """Check the run and return what belongs to it, before its first step."""
         check_chunk(options.chunk_tokens)
-        lengths = [len(request.prompt_ids) for request in requests]
-        plan = options.plan
-        if plan.policy is Policy.CONTINUOUS:
-            if options.cache is not CacheKind.DYNAMIC:
-                msg = f"rows cannot come and go in a {options.cache} cache; choose the "
-                msg += f"{CacheKind.DYNAMIC} one, or the {Policy.STATIC} policy"
-                raise InputError(msg)
-            self._backend.check_rows()
-            self._backend.start()
-            for length in lengths:
-                self._backend.check_prompts([length], options.chunk_tokens)
-            return
-        if plan.padding is Padding.RIGHT and len(set(lengths)) > 1:
-            if options.chunk_tokens is not None or options.cache is not CacheKind.DYNAMIC:
-                msg = "prompts padded on the right are fed at once, into a dynamic cache; pad on "
-                msg += "the left, or leave the chunks and the kind of cache as they are"
-                raise InputError(msg)
-            self._backend.check_right_padding()
-        self._backend.check_prompts(lengths, options.chunk_tokens)
+        check_arrivals([request.arrival_s for request in requests])
+        batch = Batch(requests)
+        runner = self._runner(batch, options)
+        runner.check(requests, options.chunk_tokens)
+        self._options, self._batch, self._decoded = options, batch, 0
+        samplers = tuple(
+            Sampler(request.sampling, seed + number) for number, request in enumerate(requests)
+        )
+        return _Run(batch=batch, runner=runner, samplers=samplers, zero_s=zero_s)
 
-    def _block(self, move: Prefill | Decode, rows: Sequence[Row]) -> Block:
-        """Seat the rows of a move, get the cache ready for them and return what they are fed."""
-        moved = [rows[assignment.request] for assignment in move.assignments]
-        for row, assignment in zip(moved, move.assignments, strict=True):
-            row.slot = assignment.slot
-        if isinstance(move, Decode):
-            return next_tokens(moved)
-        self._arriving = moved
-        plan = self._options.plan
-        if plan.policy is Policy.STATIC and move.start == 0:
-            self._rows = moved
-            requests = [row.request for row in moved]
-            self._backend.start(self._options.cache, self._room(requests))
-        padding = plan.padding if plan.policy is Policy.STATIC else Padding.LEFT
-        return prompt_block(moved, move, padding)
+    def _runner(self, batch: Batch, options: GenerationOptions) -> Runner:
+        if options.plan.policy is Policy.CONTINUOUS:
+            return ContinuousRunner(self._backend, batch, options.cache)
+        context_tokens = self._limits.context_tokens
+        padding = options.plan.padding
+        return StaticRunner(self._backend, batch, options.cache, padding, context_tokens)
 
-    def _room(self, requests: Sequence[Request]) -> int:
-        """Return the most columns a batch of these can come to store."""
-        lengths = [len(request.prompt_ids) for request in requests]
-        new = max(request.max_new_tokens for request in requests) - 1
-        if self._limits.context_tokens is not None:
-            new = min(new, max(0, self._limits.context_tokens - min(lengths)))
-        return max(lengths) + new
-
-    def _step(self, block: Block, index: int, zero_s: float) -> StepEvent:
+    def _step(self, run: _Run, block: TokenBlock, index: int) -> StepEvent:
         """Feed one block, select a token for each row that was fed, and report both."""
+        samplers = [run.samplers[row.number] for row in block.rows]
         meter = self._meter_for(block)
-        started_s = self._clock.now_s() - zero_s
+        started_s = self._clock.now_s() - run.zero_s
         self._clock.start_timing()
-        logits = self._forward(block)
-        chosen = choose(logits, block.rows) if block.selects else None
+        logits = run.runner.forward(block)
+        chosen = choose_each(logits, samplers) if block.selects else None
         host_s = self._clock.launched()
         # On a device, reading the tokens waits for them, as a user does.
         chosen = chosen.cpu() if chosen is not None else None
         duration_s = self._clock.end_timing()
         parts = meter.stop() if meter is not None else ()
-        capture_s = self._capture(block.phase)
-        steps = self._recorded(block, logits, chosen)
-        fed = {step.request_id for step in steps}
-        held = self._rows + [row for row in self._arriving if row not in self._rows]
-        is_live = [row.finish is None or row.request.request_id in fed for row in held]
-        live = [row.stored if lives else 0 for row, lives in zip(held, is_live, strict=True)]
+        run.batch.advance(block)
+        capture_s = self._captured(block.phase)
+        stored = run.batch.stored
+        was_live = [row.finish is None for row in stored]
+        if chosen is None:
+            steps = [row.fed(block.lengths[at]) for at, row in block.fed]
+        else:
+            choices = describe_choices(logits, chosen, samplers, CANDIDATES)
+            steps = [self._selected(row, block.lengths[at], choices[at]) for at, row in block.fed]
+        live = [row.stored if lives else 0 for row, lives in zip(stored, was_live, strict=True)]
         decode = self._backend.decode if block.phase is Phase.DECODE else None
-        has_left = decode is DecodeMode.EAGER is not self._options.decode
+        is_eager_instead = (
+            decode is DecodeMode.EAGER and self._options.decode is not DecodeMode.EAGER
+        )
         return StepEvent(
             index=index,
             phase=block.phase,
-            rows=steps,
-            cache=self._backend.cache_state(live),
+            rows=tuple(steps),
+            cache=run.runner.cache_state(live),
             started_s=started_s,
             duration_s=duration_s,
-            observed=bool(parts) or has_left,
+            observed=bool(parts) or is_eager_instead,
             cold=False,
             capture_s=capture_s,
             parts=parts,
@@ -294,87 +297,46 @@ class Engine:
             decode=decode,
         )
 
-    def _forward(self, block: Block) -> torch.Tensor:
-        """Feed the block; where rows come and go, moving them is part of the step."""
-        plan = self._options.plan
-        if plan.policy is Policy.CONTINUOUS:
-            return self._forward_apart(block)
-        is_uneven = len(set(block.lengths)) > 1
-        if block.phase is Phase.PREFILL and plan.padding is Padding.RIGHT and is_uneven:
-            return self._backend.forward_right_padded(block.ids, block.lengths)
-        return self._backend.forward(block.ids, block.lengths)
-
-    def _forward_apart(self, block: Block) -> torch.Tensor:
-        """Feed the batch, or one prompt apart from it that joins once it is fed whole."""
-        self._backend.use(Lane.BATCH)
-        live = [index for index, row in enumerate(self._rows) if row.finish is None]
-        self._backend.keep_rows(live)
-        self._rows = [self._rows[index] for index in live]
-        if block.phase is Phase.DECODE:
-            return self._backend.forward(block.ids)
-        self._backend.use(Lane.ARRIVAL)
-        logits = self._backend.forward(block.ids)
-        if block.selects:
-            self._backend.join()
-            self._rows, self._arriving = [*self._rows, *block.rows], []
-        return logits
-
-    def _meter_for(self, block: Block) -> StepMeter | None:
+    def _meter_for(self, block: TokenBlock) -> StepMeter | None:
         """Return the meter, ready, when this step's parts are to be timed."""
         meter, every = self._meter, self._options.split_every
         if meter is None:
             return None
         meter.cancel()  # a step that failed may have left it in the model
-        if every is None or (block.phase is Phase.DECODE and self._decoded % every != 1 % every):
+        if every is None:
+            return None
+        # The first decode step may be cold, so every n-th is counted from the second.
+        if block.phase is Phase.DECODE and (self._decoded - 1) % every != 0:
             return None
         meter.start(block.phase, len(block.ids), self._options.cache)
         return meter
 
-    def _capture(self, phase: Phase) -> float | None:
-        """Form the picture of the step's attention; return what that took, None for no picture."""
+    def _captured(self, phase: Phase) -> float | None:
+        """Form the map of the step's attention; return what that took, None for no map."""
         started_s = self._clock.now_s()
-        seen = self._backend.attention(is_prompt=phase is Phase.PREFILL)
-        self.attention = None if seen is None else self._marked(seen)
-        return None if seen is None else self._clock.now_s() - started_s
+        captured = self._backend.attention(is_prompt=phase is Phase.PREFILL)
+        self.attention = None if captured is None else self._marked(captured)
+        return None if captured is None else self._clock.now_s() - started_s
 
-    def _marked(self, seen: AttentionMap) -> AttentionMap:
+    def _marked(self, captured: AttentionMap) -> AttentionMap:
         """Return the map with the query named that the first output token was chosen by."""
-        last = len(self._rows[seen.choice.slot].request.prompt_ids) - 1
-        is_held = seen.query_start <= last < seen.query_start + seen.query_tokens
-        return replace(seen, first_output_query=last) if is_held else seen
+        rows = self._batch.stored[captured.choice.slot :]
+        if not rows:
+            return captured
+        last = rows[0].prompt_tokens - 1
+        is_held = captured.query_start <= last < captured.query_start + captured.query_tokens
+        return replace(captured, first_output_query=last) if is_held else captured
 
-    def _recorded(
-        self, block: Block, logits: torch.Tensor, chosen: torch.Tensor | None
-    ) -> tuple[RowStep, ...]:
-        """Store what the step did to each row that was fed and return it."""
-        if chosen is None:
-            return tuple(fed_only(row, block.lengths[index]) for index, row in block.fed)
-        samplers = [row.sampler for row in block.rows]
-        told = describe_choices(logits, chosen, samplers, CANDIDATES)
-        return tuple(
-            self._record(row, block.lengths[index], told[index]) for index, row in block.fed
-        )
-
-    def _record(self, row: Row, fed: int, told: Choice) -> RowStep:
-        """Store what the step did to one row and return it."""
-        row.token_ids.append(told.token_id)
-        row.finish = self._finish(row, told.token_id, row.stored + fed)
+    def _selected(self, row: BatchRow, fed: int, choice: Choice) -> RowStep:
+        """Store the token that a step selected for a row and return what the step did."""
+        step = row.fed(fed)
+        row.token_ids.append(choice.token_id)
+        row.finish = self._limits.finish(row, row.stored)
         return replace(
-            fed_only(row, fed),
-            token_id=told.token_id,
-            logprob=told.logprob,
+            step,
+            token_id=choice.token_id,
+            logprob=choice.logprob,
             finish=row.finish,
-            candidates=told.candidates,
-            entropy_nats=told.entropy_nats,
+            candidates=choice.candidates,
+            entropy_nats=choice.entropy_nats,
         )
-
-    def _finish(self, row: Row, token_id: int, stored: int) -> Finish | None:
-        """Return why the row ends with this token, None while it goes on."""
-        if token_id in self._limits.eos_ids:
-            return Finish.EOS
-        if len(row.token_ids) >= row.request.max_new_tokens:
-            return Finish.LENGTH
-        limit = self._limits.context_tokens
-        if limit is not None and stored >= limit:
-            return Finish.CONTEXT
-        return None

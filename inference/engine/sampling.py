@@ -66,8 +66,21 @@ class Sampler:
         return self._generator
 
 
+def choose_each(logits: Tensor, samplers: Sequence[Sampler]) -> Tensor:
+    """Return one token id a row.
+
+    Args:
+        logits: [row, vocab].
+        samplers: Each row's own.
+    """
+    if all(sampler.sampling.is_greedy for sampler in samplers):
+        return samplers[0].choose(logits)
+    picks = [sampler.choose(logits[row : row + 1]) for row, sampler in enumerate(samplers)]
+    return torch.cat(picks)
+
+
 def check_best(best_scores: Tensor) -> None:
-    """Pass when every row's highest score is a number.
+    """Raise unless every row's highest score is a number.
 
     The highest of scores that hold NaN is NaN, so one value tells for the whole row. Minus infinity
     is no fault by itself: a model may rule a token out.

@@ -1,62 +1,45 @@
 """Who runs next: which requests share the device, in which slots, under which policy.
 
-A :class:`Schedule` is a value; ``next_move`` reads it and ``after`` returns the one that follows.
-Times are on the run's own time (step times and idle waits). Never sees a tensor. No torch.
+A :class:`Scheduler` reads a batch and returns a move; a runner carries it out. Times are on the
+run's own time (step times and idle waits). Never sees a tensor. No torch.
 
 Static: the requests that have come in, as many as there are slots, form a batch; its rows stay
-until all are done, and only then does the next batch begin. Continuous: a free slot takes the next
-request before the next decode step; its prompt is fed alone, at once or in chunks with a decode
-step of the other rows between two chunks.
+until all have ended, and only then does the next batch begin. Continuous: a free slot takes the
+next request before the next decode step; its prompt is fed alone, at once or in chunks with a
+decode step of the other rows between two chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from inference.counting.costs import kv_stored_bytes
+from inference.engine.batch import Assignment, Batch
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
 from inference.records.options import BatchPlan, Policy
 from inference.records.run import Request
+from inference.records.steps import Phase
 
 MAX_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assignment:
-    """A request, by its place in the run's list, and the slot it has."""
-
-    request: int
-    slot: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Prefill:
-    """Feed columns ``start`` to ``end`` of these seats' prompts, padded to ``width`` columns."""
-
-    assignments: tuple[Assignment, ...]
-    start: int
-    end: int
-    width: int
-
-    @property
-    def is_last(self) -> bool:
-        """True when the prompts are fed whole with it, so that tokens are selected."""
-        return self.end == self.width
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decode:
-    """Feed each row its newest token.
+    """Feed the arriving prompts up to column ``end``.
 
     Attributes:
-        seats: Rows of the batch, in the cache's order; a static batch keeps those that are done.
-        is_live: One per seat: False for a row that is done and is fed padding.
+        admitted: Requests that arrive with this move; empty for a prompt's further chunks.
     """
 
-    assignments: tuple[Assignment, ...]
-    is_live: tuple[bool, ...]
+    admitted: tuple[Assignment, ...] = ()
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decode:
+    """Feed each live row of the batch its newest token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,117 +49,73 @@ class Idle:
     until_s: float
 
 
-Move = Prefill | Decode | Idle
+Step = Prefill | Decode
+Move = Step | Idle
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """Where a run stands.
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """Chooses the moves of one run.
 
     Attributes:
-        queue: Requests without a slot, in the order of their arrival.
-        seats: Rows whose prompt is fed, in the cache's order.
-        done: Requests that have their last token.
-        prefill: The chunk fed last of a prompt with more to come; None between prompts.
-        owes_decode: A chunk was the last step, so the other rows go before the next one.
+        chunk_tokens: Feed prompts in chunks of this many columns; None for all at once.
     """
 
     plan: BatchPlan
-    chunk_tokens: int | None
-    arrivals_s: tuple[float, ...]
-    prompt_tokens: tuple[int, ...]
-    queue: tuple[int, ...]
-    assignments: tuple[Assignment, ...] = ()
-    done: frozenset[int] = frozenset()
-    prefill: Prefill | None = None
-    owes_decode: bool = False
+    chunk_tokens: int | None = None
 
-    @property
-    def slots(self) -> int:
-        """Rows that may run together."""
-        return self.plan.slots or len(self.arrivals_s)
+    def __post_init__(self) -> None:
+        """Raise InputError unless the plan has between one slot and ``MAX_ROWS``."""
+        check_plan(self.plan)
 
-    @property
-    def live(self) -> tuple[Assignment, ...]:
-        """Rows that have tokens to come."""
-        return tuple(
-            assignment for assignment in self.assignments if assignment.request not in self.done
-        )
+    def next_move(self, batch: Batch, now_s: float) -> Move | None:
+        """Return what the run does next; None when every request has ended."""
+        # Between two chunks the other rows go first.
+        owes_decode = self.chunk_tokens is not None and batch.latest is Phase.PREFILL
+        if owes_decode and batch.live:
+            return Decode()
+        if batch.arriving:
+            return Prefill(end=self._end(batch.fed_columns, batch.width))
+        if admitted := self._admissible(batch, now_s):
+            wanted = {assignment.request for assignment in admitted}
+            prompts = (row.prompt_tokens for row in batch.waiting if row.number in wanted)
+            return Prefill(admitted=admitted, end=self._end(0, max(prompts)))
+        if batch.live:
+            return Decode()
+        if batch.waiting:
+            return Idle(until_s=batch.waiting[0].request.arrival_s)
+        return None
 
+    def _end(self, start: int, width: int) -> int:
+        return min(width, start + (self.chunk_tokens or width))
 
-def new_schedule(
-    requests: Sequence[Request], plan: BatchPlan, chunk_tokens: int | None = None
-) -> Schedule:
-    """Return the schedule of a run that begins.
-
-    Raises:
-        InputError: The plan or an arrival cannot be.
-    """
-    check_plan(plan)
-    arrivals_s = tuple(request.arrival_s for request in requests)
-    check_arrivals(arrivals_s)
-    return Schedule(
-        plan=plan,
-        chunk_tokens=chunk_tokens,
-        arrivals_s=arrivals_s,
-        prompt_tokens=tuple(len(request.prompt_ids) for request in requests),
-        queue=tuple(sorted(range(len(requests)), key=lambda one: arrivals_s[one])),
-    )
-
-
-def next_move(schedule: Schedule, now_s: float) -> Move | None:
-    """Return what the run does next; None when every request is done."""
-    live = schedule.live
-    if schedule.owes_decode and live:
-        return _decode(schedule)
-    if schedule.prefill is not None:
-        before = schedule.prefill
-        return _chunk(schedule, before.assignments, before.end)
-    if assignments := _assignable(schedule, now_s):
-        return _chunk(schedule, assignments, 0)
-    if live:
-        return _decode(schedule)
-    if schedule.queue:
-        return Idle(until_s=schedule.arrivals_s[schedule.queue[0]])
-    return None
-
-
-def after(schedule: Schedule, move: Move, done: Collection[int] = ()) -> Schedule:
-    """Return the schedule once a move was made.
-
-    Args:
-        schedule: Where the run stood.
-        move: What was done.
-        done: Requests that got their last token in it.
-    """
-    if isinstance(move, Idle):
-        return schedule
-    all_done = schedule.done | frozenset(done)
-    if isinstance(move, Prefill):
-        schedule = _after_prefill(schedule, move)
-    else:
-        schedule = replace(schedule, owes_decode=False)
-    assignments = tuple(
-        assignment for assignment in schedule.assignments if assignment.request not in all_done
-    )
-    if schedule.plan.policy is Policy.STATIC and assignments:
-        assignments = schedule.assignments
-    return replace(schedule, assignments=assignments, done=all_done)
+    def _admissible(self, batch: Batch, now_s: float) -> tuple[Assignment, ...]:
+        """Return the requests whose prompts are fed next with their slots; empty for none."""
+        arrived = [row.number for row in batch.waiting if row.request.arrival_s <= now_s]
+        taken = {row.slot for row in batch.live}
+        if self.plan.policy is Policy.CONTINUOUS:
+            arrived = arrived[:1]
+        elif taken:
+            return ()
+        slots = self.plan.slots or len(arrived) + len(taken)
+        free = (slot for slot in range(slots) if slot not in taken)
+        pairs = zip(arrived, free, strict=False)
+        return tuple(Assignment(request=request, slot=slot) for request, slot in pairs)
 
 
 def check_plan(plan: BatchPlan) -> None:
-    """Pass when so many slots can be had.
+    """Raise unless the plan has between one slot and ``MAX_ROWS``.
 
     Raises:
         InputError: There are none, or too many.
     """
     if plan.slots is not None and not 1 <= plan.slots <= MAX_ROWS:
-        msg = f"{plan.slots} slots cannot be had; give 1 to {MAX_ROWS}"
+        msg = f"a batch cannot have {plan.slots} slots; give 1 to {MAX_ROWS}"
         raise InputError(msg)
 
 
 def check_arrivals(arrivals_s: Sequence[float]) -> None:
-    """Pass when every request arrives at or after the beginning of the run.
+    """Raise unless every request arrives at or after the beginning of the run.
 
     Raises:
         InputError: One arrives before it, or never.
@@ -209,8 +148,8 @@ def rows_that_fit(shape: ModelShape, contexts: Sequence[int], free_bytes: int) -
     """Return how many of the rows, taken in order, have room for all their K/V.
 
     Args:
-        shape: The model's sizes; its weights are taken to be in memory already.
-        contexts: Tokens each row will hold in the end; rows are padded to the longest.
+        shape: The model's sizes; its weights are in memory already.
+        contexts: Tokens each row holds in the end; rows are padded to the longest.
         free_bytes: Memory left for K/V.
     """
     for rows in range(len(contexts), 0, -1):
@@ -219,11 +158,11 @@ def rows_that_fit(shape: ModelShape, contexts: Sequence[int], free_bytes: int) -
     return 0
 
 
-def check_room(shape: ModelShape, contexts: Sequence[int], free_bytes: int | None) -> None:
-    """Pass when the rows' K/V fits into the memory that is free, or that is not known.
+def check_rows_fit(shape: ModelShape, contexts: Sequence[int], free_bytes: int | None) -> None:
+    """Raise unless the rows' K/V fits into the free memory, or that is unknown.
 
     Raises:
-        InputError: It does not; the sentence says how many rows do.
+        InputError: It does not fit; the sentence says how many rows do.
     """
     fitting = len(contexts) if free_bytes is None else rows_that_fit(shape, contexts, free_bytes)
     if fitting == len(contexts) or free_bytes is None:
@@ -235,41 +174,3 @@ def check_room(shape: ModelShape, contexts: Sequence[int], free_bytes: int | Non
         "nothing was run, so use fewer slots, or shorter prompts and answers"
     )
     raise InputError(msg)
-
-
-def _assignable(schedule: Schedule, now_s: float) -> tuple[Assignment, ...]:
-    """Return the seats of the requests whose prompts are fed next; empty when none can be."""
-    arrived = [one for one in schedule.queue if schedule.arrivals_s[one] <= now_s]
-    taken = {assignment.slot for assignment in schedule.assignments}
-    free = [slot for slot in range(schedule.slots) if slot not in taken]
-    if schedule.plan.policy is Policy.STATIC:
-        if taken:
-            return ()
-    else:
-        arrived = arrived[:1]
-    pairs = zip(arrived, free, strict=False)
-    return tuple(Assignment(request=request, slot=slot) for request, slot in pairs)
-
-
-def _chunk(schedule: Schedule, assignments: tuple[Assignment, ...], start: int) -> Prefill:
-    width = max(schedule.prompt_tokens[assignment.request] for assignment in assignments)
-    end = min(width, start + (schedule.chunk_tokens or width))
-    return Prefill(assignments=assignments, start=start, end=end, width=width)
-
-
-def _decode(schedule: Schedule) -> Decode:
-    is_live = tuple(assignment.request not in schedule.done for assignment in schedule.assignments)
-    return Decode(assignments=schedule.assignments, is_live=is_live)
-
-
-def _after_prefill(schedule: Schedule, move: Prefill) -> Schedule:
-    started = {assignment.request for assignment in move.assignments}
-    return replace(
-        schedule,
-        queue=tuple(one for one in schedule.queue if one not in started),
-        assignments=schedule.assignments + move.assignments
-        if move.is_last
-        else schedule.assignments,
-        prefill=None if move.is_last else move,
-        owes_decode=schedule.chunk_tokens is not None,
-    )

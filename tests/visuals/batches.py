@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from inference.engine.scheduler import Decode, Idle, Move, Prefill, after, new_schedule, next_move
+from inference.engine.batch import Batch, BatchRow, TokenBlock, decode_block
+from inference.engine.scheduler import Decode, Idle, Prefill, Scheduler
 from inference.records.model import TokenPiece
-from inference.records.options import BatchPlan, Sampling
+from inference.records.options import BatchPlan, Policy, Sampling
 from inference.records.run import Request, RunTrace
 from inference.records.steps import CacheState, Finish, Phase, RowStep, StepEvent
 from tests.builders import run_info
 
 STEP_TIME_S = 0.5
-
-
-@dataclass(slots=True)
-class _Counts:
-    """Tokens selected and stored of each request so far."""
-
-    made: list[int]
-    stored: list[int]
 
 
 def batch_trace(
@@ -56,66 +49,48 @@ def batch_trace(
 def _events(
     requests: Sequence[Request], plan: BatchPlan, chunk_tokens: int | None
 ) -> tuple[StepEvent, ...]:
-    schedule = new_schedule(requests, plan, chunk_tokens)
+    batch, scheduler = Batch(requests), Scheduler(plan, chunk_tokens)
     events: list[StepEvent] = []
-    counts = _Counts(made=[0] * len(requests), stored=[0] * len(requests))
     now_s = waited_s = 0.0
-    while (move := next_move(schedule, now_s)) is not None:
+    while (move := scheduler.next_move(batch, now_s)) is not None:
         if isinstance(move, Idle):
             waited_s, now_s = move.until_s - now_s, move.until_s
             continue
-        rows = [
-            _row(requests[number], slot, fed, counts, selects=_selects(move))
-            for number, slot, fed in _fed(move, requests)
-        ]
-        done = [int(row.request_id[1:]) for row in rows if row.finish is not None]
-        schedule = after(schedule, move, done)
-        events.append(_event(len(events), move, rows, now_s=now_s, waited_s=waited_s))
+        block = _block(batch, move, plan)
+        rows = [_row(row, block.lengths[at], selects=block.selects) for at, row in block.fed]
+        batch.advance(block)
+        events.append(_event(len(events), block.phase, rows, now_s=now_s, waited_s=waited_s))
         now_s, waited_s = now_s + STEP_TIME_S, 0.0
     return tuple(events)
 
 
-def _selects(move: Move) -> bool:
-    return not isinstance(move, Prefill) or move.is_last
-
-
-def _fed(move: Prefill | Decode, requests: Sequence[Request]) -> list[tuple[int, int, int]]:
-    """Return request, slot and tokens of each row that is fed something real."""
+def _block(batch: Batch, move: Prefill | Decode, plan: BatchPlan) -> TokenBlock:
+    if plan.policy is Policy.CONTINUOUS or not batch.live:
+        batch.retire()
     if isinstance(move, Decode):
-        pairs = zip(move.assignments, move.is_live, strict=True)
-        return [(assignment.request, assignment.slot, 1) for assignment, lives in pairs if lives]
-    fed: list[tuple[int, int, int]] = []
-    for assignment in move.assignments:
-        gap = move.width - len(requests[assignment.request].prompt_ids)
-        tokens = max(0, move.end - max(move.start, gap))
-        if tokens:
-            fed.append((assignment.request, assignment.slot, tokens))
-    return fed
+        return decode_block(batch.rows)
+    if move.admitted:
+        batch.admit(move.admitted)
+    return batch.prompt_block(move.end)
 
 
-def _row(request: Request, slot: int, fed: int, counts: _Counts, *, selects: bool) -> RowStep:
-    number = int(request.request_id[1:])
-    counts.stored[number] += fed
-    counts.made[number] += selects
-    is_last = counts.made[number] == request.max_new_tokens
-    return RowStep(
-        request_id=request.request_id,
-        slot=slot,
-        query_tokens=fed,
-        context_tokens=counts.stored[number],
-        token_id=1 if selects else None,
-        logprob=-0.5 if selects else None,
-        finish=Finish.LENGTH if is_last else None,
-    )
+def _row(row: BatchRow, fed: int, *, selects: bool) -> RowStep:
+    step = row.fed(fed)
+    if not selects:
+        return step
+    row.token_ids.append(1)
+    is_last = len(row.token_ids) == row.request.max_new_tokens
+    row.finish = Finish.LENGTH if is_last else None
+    return replace(step, token_id=1, logprob=-0.5, finish=row.finish)
 
 
 def _event(
-    index: int, move: Move, rows: list[RowStep], *, now_s: float, waited_s: float
+    index: int, phase: Phase, rows: list[RowStep], *, now_s: float, waited_s: float
 ) -> StepEvent:
     held = 64 * sum(row.context_tokens for row in rows)
     return StepEvent(
         index=index,
-        phase=Phase.PREFILL if isinstance(move, Prefill) else Phase.DECODE,
+        phase=phase,
         rows=tuple(rows),
         cache=CacheState(
             tokens_per_layer=(max(row.context_tokens for row in rows),) * 2,

@@ -59,7 +59,7 @@ def test_prompts_padded_on_the_right_give_the_same_tokens(
     ("arguments", "sentence"),
     [
         (("--slots", "2"), "add --batch"),
-        (("--batch", "--slots", "0"), "0 slots cannot be had; give 1 to 32"),
+        (("--batch", "--slots", "0"), "a batch cannot have 0 slots; give 1 to 32"),
         (("--batch", "--arrival-gap", "-1"), "arrives at -1 s"),
         (("--batch", "--policy", "continuous", "--cache", "static"), "rows cannot come and go"),
     ],

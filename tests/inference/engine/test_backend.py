@@ -133,7 +133,7 @@ def test_bytes_and_tokens_are_those_of_the_tensors_at_every_step(family: str) ->
     backend = TorchBackend(model)
 
     for event in steps(backend, request()):
-        held = [tensors_of(layer) for layer in backend._held().layers]
+        held = [tensors_of(layer) for layer in backend.batch.cache.layers]
         kv_bytes = tuple(sum(tensor.nbytes for tensor in kv) for kv, _ in held)
         states = tuple(sum(tensor.nbytes for tensor in states) for _, states in held)
         rows = tuple(expected_tokens(shape, layer, event.context_tokens) for layer in layers)
@@ -277,7 +277,7 @@ def test_a_static_cache_gives_the_same_ids_and_reserves_its_room_at_once(family:
     events: list[StepEvent] = []
 
     for event in steps(backend, request(), options=options):
-        held = [tensors_of(layer)[0] for layer in backend._held().layers]
+        held = [tensors_of(layer)[0] for layer in backend.batch.cache.layers]
         assert event.cache.allocated_bytes == sum(kv.nbytes for layer in held for kv in layer)
         events.append(event)
 
@@ -309,7 +309,7 @@ def test_a_quantised_cache_gives_the_ids_of_generate_with_one(family: str) -> No
     for event in steps(backend, request(), options=options):
         held = [
             tensor
-            for layer in backend._held().layers
+            for layer in backend.batch.cache.layers
             for pair in (layer._quantized_keys, layer._quantized_values)
             for tensor in pair
         ]

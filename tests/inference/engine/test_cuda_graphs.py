@@ -294,7 +294,7 @@ def test_trials_before_a_capture_leave_no_trace_in_the_cache() -> None:
     backend.start(CacheKind.STATIC, 8)
 
     assert graphs.trials > 0
-    layers = backend._held().layers
+    layers = backend.batch.cache.layers
     assert [int(layer.cumulative_length) for layer in layers] == [0, 0]
     assert not any(layer.keys.any() for layer in layers)
 

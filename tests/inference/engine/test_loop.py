@@ -86,7 +86,7 @@ def test_used_bytes_are_the_formula_and_the_tensors(model: PreTrainedModel) -> N
     events = 0
     for event in engine.generate([request()], seed=0, zero_s=0.0):
         events += 1
-        held = sum(layer.keys.nbytes + layer.values.nbytes for layer in backend._cache.layers)
+        held = sum(layer.keys.nbytes + layer.values.nbytes for layer in backend.batch.cache.layers)
         assert event.cache.used_bytes == held == token_bytes * event.context_tokens
         assert event.cache.tokens_per_layer == (event.context_tokens,) * config.num_hidden_layers
     assert events == 12

@@ -8,9 +8,11 @@ from functools import cache
 import pytest
 import torch
 
-from inference.engine.row_backend import Lane, TorchRowBackend
+from inference.engine.batch import RowPadding
+from inference.engine.row_backend import TorchRowBackend
 from inference.records.attention import AttentionChoice
-from inference.records.errors import InputError
+from inference.records.errors import BackendError, InputError
+from inference.records.options import Padding
 from tests.families import WINDOW, tiny_model
 
 # Learned positions, RoPE, ALiBi, a sliding window in every layer, in some, with soft-capping, and
@@ -44,13 +46,12 @@ class Driver:
         """Feed a prompt apart, in chunks with a decode step of the others between, and join."""
         step = chunk or len(prompt)
         logits = torch.empty(0)
+        lane = self.backend.new_lane()
         for start in range(0, len(prompt), step):
             if start and self.rows:
-                self.backend.use(Lane.BATCH)
                 self.decode()
-            self.backend.use(Lane.ARRIVAL)
-            logits = self.backend.forward([prompt[start : start + step]])
-        self.backend.join()
+            logits = self.backend.forward([prompt[start : start + step]], lane=lane)
+        self.backend.join(lane)
         self.rows.append([int(logits[0].argmax())])
         self.prompts.append(prompt)
 
@@ -79,23 +80,21 @@ class Driver:
             assert tuple(row) == alone(family, prompt)[: len(row)]
 
 
-def padded(side: str) -> tuple[list[list[int]], list[int]]:
+def padded(side: Padding) -> tuple[list[list[int]], RowPadding]:
     width = max(len(prompt) for prompt in PROMPTS)
     fill = [[0] * (width - len(prompt)) for prompt in PROMPTS]
     pairs = zip(PROMPTS, fill, strict=True)
-    ids = [[*gap, *one] if side == "left" else [*one, *gap] for one, gap in pairs]
-    return ids, [len(prompt) for prompt in PROMPTS]
+    ids = [[*gap, *one] if side is Padding.LEFT else [*one, *gap] for one, gap in pairs]
+    return ids, RowPadding(lengths=tuple(len(prompt) for prompt in PROMPTS), side=side)
 
 
 @pytest.mark.golden
-@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("side", Padding)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_padded_batch_gives_the_tokens_of_each_prompt_alone(family: str, side: str) -> None:
+def test_a_padded_batch_gives_the_tokens_of_each_prompt_alone(family: str, side: Padding) -> None:
     driver = Driver(family)
-    ids, lengths = padded(side)
 
-    feed = driver.backend.forward if side == "left" else driver.backend.forward_right_padded
-    logits = feed(ids, lengths)
+    logits = driver.backend.forward(*padded(side))
     driver.rows = [[token] for token in logits.argmax(-1).tolist()]
     driver.prompts = list(PROMPTS)
     for _ in range(NEW - 1):
@@ -156,9 +155,8 @@ def test_of_prompts_padded_on_the_right_no_weights_are_told_then_or_later(slot: 
     backend = TorchRowBackend(tiny_model("llama"))
     backend.capture(AttentionChoice(layer=0, head=1, slot=slot))
     backend.start()
-    ids, lengths = padded("right")
 
-    backend.forward_right_padded(ids, lengths)
+    backend.forward(*padded(Padding.RIGHT))
     seen = backend.attention(is_prompt=True)
 
     assert seen is not None
@@ -192,4 +190,46 @@ def test_recurrent_families_are_refused_with_a_sentence(family: str) -> None:
     with pytest.raises(InputError, match=r"recurrent layers .* use the static policy"):
         backend.check_rows()
     with pytest.raises(InputError, match=r"recurrent layers .* pad on the left"):
-        backend.forward_right_padded([[1, 2], [1, 0]], [2, 1])
+        backend.forward([[1, 2], [1, 0]], RowPadding(lengths=(2, 1), side=Padding.RIGHT))
+
+
+def test_the_windows_of_a_cache_are_the_same_after_a_right_padded_prompt_that_failed() -> None:
+    """A window left wide would keep more tokens than the model attends to, for the whole run."""
+    backend = TorchRowBackend(tiny_model("mistral"))
+    backend.start()
+    _, padding = padded(Padding.RIGHT)
+    windows = [layer.sliding_window for layer in backend.batch.cache.layers]
+
+    with pytest.raises(BackendError, match="failed on this step"):
+        backend.forward([[10**6] * 9] * len(PROMPTS), padding)
+
+    assert [layer.sliding_window for layer in backend.batch.cache.layers] == windows
+
+
+def test_a_lane_without_a_prompt_does_not_join() -> None:
+    backend = TorchRowBackend(tiny_model("llama"))
+    backend.start()
+
+    with pytest.raises(BackendError, match="no prompt was fed"):
+        backend.join(backend.new_lane())
+
+
+def test_attention_is_that_of_the_row_that_was_fed_while_it_is_apart_and_after_it_joined() -> None:
+    """A map of the arriving row's weights stood under the first row of the batch."""
+    backend = TorchRowBackend(tiny_model("llama"))
+    backend.start()
+    backend.forward([PROMPTS[0]])
+    lane = backend.new_lane()
+    backend.capture(AttentionChoice(layer=0, head=1, slot=1))
+
+    backend.forward([PROMPTS[1]], lane=lane)
+    backend.join(lane)
+    arrived = backend.attention(is_prompt=True)
+    backend.capture(AttentionChoice(layer=0, head=1, slot=0))
+    backend.forward([[4], [5]])
+    first = backend.attention(is_prompt=False)
+
+    assert arrived is not None
+    assert (arrived.query_tokens, arrived.kv_tokens) == (len(PROMPTS[1]), len(PROMPTS[1]))
+    assert first is not None
+    assert first.kv_tokens == len(PROMPTS[0]) + 1

@@ -4,65 +4,92 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from inference.counting.costs import kv_stored_bytes
+from inference.engine.batch import Assignment, Batch, decode_block
 from inference.engine.scheduler import (
-    Assignment,
     Decode,
     Idle,
     Move,
     Prefill,
-    Schedule,
-    after,
-    check_room,
+    Scheduler,
+    check_arrivals,
+    check_rows_fit,
     largest_contexts,
-    new_schedule,
-    next_move,
     rows_that_fit,
 )
 from inference.records.errors import InputError
 from inference.records.options import BatchPlan, Policy
 from inference.records.run import Request
+from inference.records.steps import Finish
 from tests.builders import TINY_SHAPE
 from tests.builders import numbered_request as request
 
 STEP_TIME_S = 1.0
 
 
+@dataclass(frozen=True)
+class Made:
+    """A move, when it was made, and the batch before it.
+
+    Attributes:
+        fed: Slots of the requests that it feeds, in the cache's order.
+    """
+
+    now_s: float
+    move: Move
+    fed: dict[int, int]
+    live: list[int]
+    rows: list[int]
+    waiting_s: list[float]
+
+
 class Simulation:
-    """Plays a schedule with step times of one second and remembers every move and when it began."""
+    """Plays a batch with step times of one second and remembers every move and when it began."""
 
     def __init__(self, requests: list[Request], plan: BatchPlan, chunk: int | None = None) -> None:
         self.requests = requests
-        self.made: list[tuple[float, Move, Schedule]] = []
+        self.made: list[Made] = []
         self.tokens = [0] * len(requests)
-        self.schedule = new_schedule(requests, plan, chunk)
-        self.now_s = 0.0
-        while (move := next_move(self.schedule, self.now_s)) is not None:
+        self.slots = plan.slots or len(requests)
+        self._is_continuous = plan.policy is Policy.CONTINUOUS
+        self._batch = Batch(requests)
+        scheduler = Scheduler(plan, chunk)
+        now_s = 0.0
+        while (move := scheduler.next_move(self._batch, now_s)) is not None:
             assert len(self.made) < 1000, "it never ends"
-            self.made.append((self.now_s, move, self.schedule))
-            self.schedule = after(self.schedule, move, self._done(move))
-            self.now_s = move.until_s if isinstance(move, Idle) else self.now_s + STEP_TIME_S
+            live = [row.number for row in self._batch.live]
+            rows = [row.number for row in self._batch.rows]
+            waiting_s = [row.request.arrival_s for row in self._batch.waiting]
+            fed = {} if isinstance(move, Idle) else self._feed(move)
+            self.made.append(Made(now_s, move, fed, live, rows, waiting_s))
+            now_s = move.until_s if isinstance(move, Idle) else now_s + STEP_TIME_S
 
     @property
     def moves(self) -> list[Move]:
-        return [move for _, move, _ in self.made]
+        return [made.move for made in self.made]
 
-    def _done(self, move: Move) -> list[int]:
-        """Return the requests whose last token this move selects."""
-        assignments: tuple[Assignment, ...] = ()
-        if isinstance(move, Decode):
-            assignments = tuple(
-                s for s, lives in zip(move.assignments, move.is_live, strict=True) if lives
-            )
-        elif isinstance(move, Prefill) and move.is_last:
-            assignments = move.assignments
-        for assignment in assignments:
-            self.tokens[assignment.request] += 1
-        wanted = [one.max_new_tokens for one in self.requests]
-        return [s.request for s in assignments if self.tokens[s.request] == wanted[s.request]]
+    def _feed(self, move: Prefill | Decode) -> dict[int, int]:
+        """Carry a move out and return the requests that it feeds, with their slots."""
+        batch = self._batch
+        if self._is_continuous or not batch.live:
+            batch.retire()
+        if isinstance(move, Prefill):
+            if move.admitted:
+                batch.admit(move.admitted)
+            block = batch.prompt_block(move.end)
+        else:
+            block = decode_block(batch.rows)
+        batch.advance(block)
+        for _, row in block.fed if block.selects else ():
+            self.tokens[row.number] += 1
+            row.token_ids.append(1)
+            if self.tokens[row.number] == row.request.max_new_tokens:
+                row.finish = Finish.LENGTH
+        return {row.number: row.slot for row in block.rows}
 
 
 PLANS = [
@@ -89,52 +116,51 @@ def test_every_request_is_fed_once_gets_its_tokens_and_never_shares_a_slot(
     policy: Policy, chunk: int | None
 ) -> None:
     for run in simulations(policy, chunk):
-        fed = [
+        admitted = [
             assignment.request
             for move in run.moves
-            if isinstance(move, Prefill) and move.is_last
-            for assignment in move.assignments
+            if isinstance(move, Prefill)
+            for assignment in move.admitted
         ]
         assert run.tokens == [one.max_new_tokens for one in run.requests]
-        assert sorted(fed) == list(range(len(run.requests)))
-        for now_s, move, before in run.made:
-            assignments = () if isinstance(move, Idle) else move.assignments
-            taken = {assignment.slot for assignment in (*before.assignments, *assignments)}
-            assert len(taken) == len({*before.assignments, *assignments}) <= before.slots
-            assert all(
-                run.requests[assignment.request].arrival_s <= now_s for assignment in assignments
-            )
+        assert sorted(admitted) == list(range(len(run.requests)))
+        slots = {number: slot for made in run.made for number, slot in made.fed.items()}
+        for made in run.made:
+            held = {*made.live, *made.fed}
+            assert len({slots[number] for number in held}) == len(held) <= run.slots
+            assert all(run.requests[number].arrival_s <= made.now_s for number in made.fed)
+            assert all(slots[number] == slot for number, slot in made.fed.items())
 
 
 @pytest.mark.parametrize(("policy", "chunk"), PLANS)
 def test_the_device_is_idle_only_while_nobody_is_there(policy: Policy, chunk: int | None) -> None:
     for run in simulations(policy, chunk):
-        for now_s, move, before in run.made:
-            if isinstance(move, Idle):
-                assert not before.live
-                assert move.until_s > now_s
-                assert all(before.arrivals_s[one] > now_s for one in before.queue)
+        for made in run.made:
+            if isinstance(made.move, Idle):
+                assert not made.live
+                assert made.move.until_s > made.now_s
+                assert all(arrival_s > made.now_s for arrival_s in made.waiting_s)
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
-def test_a_static_batch_keeps_its_rows_until_all_are_done(chunk: int | None) -> None:
+def test_a_static_batch_keeps_its_rows_until_all_have_ended(chunk: int | None) -> None:
     for run in simulations(Policy.STATIC, chunk):
-        for _, move, before in run.made:
-            if isinstance(move, Decode):
-                assert move.assignments == before.assignments
-                assert any(move.is_live)
-            elif isinstance(move, Prefill):
-                assert not before.assignments
+        for made in run.made:
+            if isinstance(made.move, Decode):
+                assert list(made.fed) == made.rows
+                assert made.live
+            elif isinstance(made.move, Prefill):
+                assert not made.live
 
 
 @pytest.mark.parametrize("chunk", [None, 2])
-def test_a_continuous_batch_feeds_no_row_that_is_done(chunk: int | None) -> None:
+def test_a_continuous_batch_feeds_no_row_that_has_ended(chunk: int | None) -> None:
     for run in simulations(Policy.CONTINUOUS, chunk):
-        for _, move, _ in run.made:
-            if isinstance(move, Decode):
-                assert all(move.is_live)
-            elif isinstance(move, Prefill):
-                assert len(move.assignments) == 1
+        for made in run.made:
+            if isinstance(made.move, Decode):
+                assert list(made.fed) == made.live
+            elif isinstance(made.move, Prefill):
+                assert len(made.fed) == 1
 
 
 def test_a_free_slot_takes_the_next_request_before_the_next_decode_step() -> None:
@@ -145,12 +171,8 @@ def test_a_free_slot_takes_the_next_request_before_the_next_decode_step() -> Non
     assert [type(move).__name__ for move in run.moves] == [
         "Prefill", "Prefill", "Decode", "Prefill", "Decode", "Decode",
     ]  # fmt: skip
-    third = run.moves[3]
-    assert isinstance(third, Prefill)
-    assert third.assignments == (Assignment(request=2, slot=0),)
-    fifth = run.moves[4]
-    assert isinstance(fifth, Decode)
-    assert fifth.assignments == (Assignment(request=1, slot=1), Assignment(request=2, slot=0))
+    assert run.made[3].fed == {2: 0}
+    assert list(run.made[4].fed.items()) == [(1, 1), (2, 0)]
 
 
 def test_other_rows_decode_between_two_chunks_of_a_prompt() -> None:
@@ -158,8 +180,8 @@ def test_other_rows_decode_between_two_chunks_of_a_prompt() -> None:
 
     run = Simulation(requests, BatchPlan(policy=Policy.CONTINUOUS, slots=2), chunk=2)
 
-    spans = [(m.start, m.end) if isinstance(m, Prefill) else type(m).__name__ for m in run.moves]
-    assert spans == [(0, 1), "Decode", (0, 2), "Decode", (2, 4), "Decode", (4, 5), *["Decode"] * 2]
+    ends = [m.end if isinstance(m, Prefill) else type(m).__name__ for m in run.moves]
+    assert ends == [1, "Decode", 2, "Decode", 4, "Decode", 5, *["Decode"] * 2]
 
 
 def test_a_batch_is_made_of_those_that_have_come_in() -> None:
@@ -168,7 +190,7 @@ def test_a_batch_is_made_of_those_that_have_come_in() -> None:
     first = Simulation(requests, BatchPlan(slots=3)).moves[0]
 
     assert isinstance(first, Prefill)
-    assert [assignment.request for assignment in first.assignments] == [0, 1]
+    assert first.admitted == (Assignment(request=0, slot=0), Assignment(request=1, slot=1))
 
 
 def test_requests_are_served_in_the_order_of_their_arrival() -> None:
@@ -176,24 +198,24 @@ def test_requests_are_served_in_the_order_of_their_arrival() -> None:
 
     run = Simulation(requests, BatchPlan(slots=1))
 
-    fed = [move.assignments[0].request for move in run.moves if isinstance(move, Prefill)]
-    assert fed == [1, 0]
+    admitted = [move.admitted[0].request for move in run.moves if isinstance(move, Prefill)]
+    assert admitted == [1, 0]
 
 
 @pytest.mark.parametrize("arrival_s", [-0.1, float("nan"), float("inf")])
 def test_an_arrival_before_the_run_or_never_is_refused(arrival_s: float) -> None:
     with pytest.raises(InputError, match=r"request 1 arrives at .* give a finite number"):
-        new_schedule([request(0, 2, arrival_s=arrival_s)], BatchPlan())
+        check_arrivals([arrival_s])
 
 
 @pytest.mark.parametrize("slots", [0, -1, 33])
 def test_no_slots_or_too_many_are_refused(slots: int) -> None:
     with pytest.raises(InputError, match="give 1 to 32"):
-        new_schedule([request(0, 2)], BatchPlan(slots=slots))
+        Scheduler(BatchPlan(slots=slots))
 
 
 def test_a_run_of_no_requests_has_no_move() -> None:
-    assert next_move(new_schedule([], BatchPlan()), 0.0) is None
+    assert Scheduler(BatchPlan()).next_move(Batch([]), 0.0) is None
 
 
 def test_the_largest_rows_are_those_that_fill_the_slots_in_the_end() -> None:
@@ -216,6 +238,6 @@ def test_the_refusal_says_how_many_rows_fit() -> None:
     row_bytes = kv_stored_bytes(TINY_SHAPE, 100)
 
     with pytest.raises(InputError, match=r"8 rows .* 3 of them fit"):
-        check_room(TINY_SHAPE, [100] * 8, 3 * row_bytes)
-    check_room(TINY_SHAPE, [100] * 8, 8 * row_bytes)
-    check_room(TINY_SHAPE, [100] * 8, None)
+        check_rows_fit(TINY_SHAPE, [100] * 8, 3 * row_bytes)
+    check_rows_fit(TINY_SHAPE, [100] * 8, 8 * row_bytes)
+    check_rows_fit(TINY_SHAPE, [100] * 8, None)
