@@ -24,7 +24,7 @@ class KernelCall:
             [row, kv_head, head of the group, head_dim].
         key: [row, kv_head, kv, head_dim].
         mask: [row or 1, head or 1, query, kv], True where allowed, or to be added; None for none.
-        is_causal: Allow each query the keys up to its own place.
+        is_causal: Allow each query the keys up to its own position.
         scale: Of the product; None for 1 / sqrt(head_dim).
     """
 
@@ -83,17 +83,17 @@ class KernelCall:
         mask = self._mask_of(slot, heads)
 
         def read(queries: NDArray[np.int64]) -> Tensor:
-            places = torch.from_numpy(queries).to(asked.device)
+            positions = torch.from_numpy(queries).to(asked.device)
             kv = int(queries[-1]) + 1 if self.is_causal else self.kv_columns  # the rest is masked
-            query = asked[:, places].to(exact)
+            query = asked[:, positions].to(exact)
             grouped = query.reshape(len(key), -1, query.shape[-1])  # [kv_head, group and query, ..]
             scores = (grouped @ key[:, :kv].transpose(-1, -2)).view(len(query), len(queries), kv)
             scores *= scale
             if self.is_causal:
-                later = torch.arange(kv, device=scores.device) > places[:, None]
+                later = torch.arange(kv, device=scores.device) > positions[:, None]
                 scores.masked_fill_(later, -inf)
             if mask is not None:
-                plane = mask[:, places] if mask.shape[1] > 1 else mask
+                plane = mask[:, positions] if mask.shape[1] > 1 else mask
                 scores = _masked(scores, plane[..., :kv])
             weights = scores.softmax(dim=-1)
             return nn.functional.pad(weights, (0, self.kv_columns - kv))

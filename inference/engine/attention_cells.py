@@ -1,4 +1,4 @@
-"""Attention weights turned into a picture of bounded size, for the heads asked for and no others.
+"""Attention weights turned into a map of bounded size, for the heads asked for and no others.
 
 Weights are formed for a few queries at a time and reduced at once, so the memory needed does not
 grow with the square of the context.
@@ -188,7 +188,7 @@ def _binned(weights: Tensor, axis: int, size: int) -> Tensor:
         return weights
     missing = -weights.shape[axis] % size
     if missing:
-        shape = [missing if one == axis else length for one, length in enumerate(weights.shape)]
+        shape = [missing if at == axis else length for at, length in enumerate(weights.shape)]
         weights = torch.cat([weights, weights.new_full(shape, -inf)], dim=axis)
     return weights.unflatten(axis, (-1, size)).amax(dim=axis + 1)
 

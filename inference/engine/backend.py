@@ -343,12 +343,14 @@ class TorchBackend:
             captured = self._probe.take(
                 self._spans(latest), is_prompt=is_prompt and not latest.is_moved
             )
-        except RuntimeError as error:  # torch's, out of memory included: a picture is not the run
+        except RuntimeError as error:  # torch's, out of memory included: a map is not the run
             reason = f"the weights could not be formed: {first_line(error)}"
             return AttentionMap(choice=choice, step_index=self._passes - 1, reason=reason)
         if captured is None or not latest.is_moved:
             return captured
-        reason = "prompts padded on the right are moved after their step; pad on the left to look"
+        reason = (
+            "prompts padded on the right are moved after their step; pad on the left to capture"
+        )
         return AttentionMap(choice=choice, step_index=captured.step_index, reason=reason)
 
     @torch.inference_mode()

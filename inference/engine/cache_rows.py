@@ -152,7 +152,7 @@ def _filled(cache: Cache) -> Iterator[Any]:
 
 
 def _held_columns(layer: DynamicLayer, columns: int) -> int:
-    """Return how many columns a layer holds of so many."""
+    """Return how many of this many columns a layer holds."""
     if isinstance(layer, DynamicSlidingWindowLayer):
         return min(columns, layer.sliding_window - 1)
     return columns
@@ -164,7 +164,7 @@ def _count(layer: DynamicLayer, columns: int) -> None:
 
 
 def _widened(stored: torch.Tensor, columns: int) -> torch.Tensor:
-    """Return [row, head, kv, size] with padding on the left up to so many columns."""
+    """Return [row, head, kv, size] padded on the left to this many columns."""
     return pad(stored, (0, 0, columns - stored.shape[-2], 0))
 
 

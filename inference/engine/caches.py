@@ -68,7 +68,7 @@ def cache_obstacle(model: PreTrainedModel, kind: CacheKind) -> str:
 
 
 def cache_state(cache: Cache, row_tokens: Sequence[int]) -> CacheState:
-    """Return what the cache holds for rows with so many real tokens each."""
+    """Return what the cache holds for rows with this many real tokens each."""
     layers = [LayerBytes(layer, row_tokens) for layer in cache.layers]
     return CacheState(
         tokens_per_layer=tuple(layer.tokens for layer in layers),
@@ -109,7 +109,7 @@ class LayerBytes:
 
     def __init__(self, layer: object, row_tokens: Sequence[int]) -> None:
         self.tokens = self.used = self.allocated = self.state = 0
-        # A run asks all this of each layer after each step, so what is known is not asked again.
+        # A run asks this of each layer after each step, so a known room is not searched again.
         room = room_of(layer)
         if room is not None:
             columns = room.front_keys.shape[2]
@@ -146,8 +146,7 @@ class LayerBytes:
 def tokens_seen(layer: object) -> int | None:
     """Return how many tokens a growing layer was given, None where it does not count them.
 
-    A static layer counts on the device; reading that would make a step time wait, so it is not
-    asked.
+    A static layer counts on the device; reading that would make the step wait, so it is not read.
     """
     if isinstance(getattr(layer, "cumulative_length", None), torch.Tensor):
         return None
@@ -166,7 +165,7 @@ def is_counted_on_device(cache: Cache) -> bool:
 
 
 def set_columns(cache: Cache, columns: int) -> None:
-    """Go on behind so many columns of a cache that is counted on the device."""
+    """Make a cache that is counted on the device go on behind this many columns."""
     for layer in cache.layers:
         counter: object = getattr(layer, "cumulative_length", None)
         if isinstance(counter, torch.Tensor):

@@ -19,7 +19,7 @@ class StepClock(Protocol):
     """What the engine needs of a clock.
 
     Attributes:
-        name: How step times are timed, as written in ``RunInfo.clock``: ``host`` or
+        name: How steps are timed, as written in ``RunInfo.clock``: ``host`` or
             ``cuda_events``.
     """
 
@@ -30,11 +30,11 @@ class StepClock(Protocol):
         ...
 
     def start_timing(self) -> None:
-        """Begin a step time."""
+        """Begin timing a step."""
         ...
 
     def launched(self) -> float | None:
-        """Say that all the step time's work is handed over; return the host's time since its start.
+        """Say that all the step's work is launched; return the host's time since its start.
 
         Much shorter than the step time: the host ran ahead of the device. About as long: the device
         waited for the host, or the host for the device on the way. None where there is no such
@@ -51,7 +51,7 @@ class DeviceEvent(Protocol):
     """A mark in a device's stream of work, as ``torch.cuda.Event`` with timing on."""
 
     def record(self) -> None:
-        """Put the mark behind the work handed over so far."""
+        """Put the mark behind the work launched so far."""
         ...
 
     def synchronize(self) -> None:
@@ -89,7 +89,7 @@ class HostClock:
         return self._read()
 
     def start_timing(self) -> None:
-        """Begin a step time, once the device has finished what came before it."""
+        """Begin timing a step, once the device has finished what came before."""
         self._synchronize()
         self._started_s = self._read()
 
@@ -132,12 +132,12 @@ class CudaClock:
         return self._read()
 
     def start_timing(self) -> None:
-        """Begin a step time behind whatever the device still has to do."""
+        """Begin timing a step behind whatever the device still has to do."""
         self._start.record()
         self._started_s = self._read()
 
     def launched(self) -> float | None:
-        """Return the host's time since the step time's start."""
+        """Return the host's time since the step began."""
         return max(0.0, self._read() - started(self._started_s))
 
     def end_timing(self) -> float:
@@ -150,7 +150,7 @@ class CudaClock:
 
 
 def started(started_s: float | None) -> float:
-    """Return when the step time began; raise RuntimeError when none did."""
+    """Return when the step began; raise RuntimeError when none did."""
     if started_s is None:
         msg = "end_timing() without start_timing(): no step time is running"
         raise RuntimeError(msg)
@@ -165,7 +165,7 @@ class CurrentStreamEvent:
         self.event = torch.cuda.Event(enable_timing=True)
 
     def record(self) -> None:
-        """Put the mark behind the work handed over so far."""
+        """Put the mark behind the work launched so far."""
         self.event.record(torch.cuda.current_stream(self._device))
 
     def synchronize(self) -> None:
@@ -178,7 +178,7 @@ class CurrentStreamEvent:
 
 
 def clock_for(device: torch.device) -> StepClock:
-    """Return the clock that times step times truly on ``device``."""
+    """Return the clock that times steps truly on ``device``."""
     if device.type == "cuda":
         return CudaClock(CurrentStreamEvent(device), CurrentStreamEvent(device))
     if device.type == "mps":
@@ -187,7 +187,7 @@ def clock_for(device: torch.device) -> StepClock:
 
 
 def sleep(seconds: float) -> bool:
-    """Wait so long and return True: nobody ends a wait that nobody watches."""
+    """Wait this long and return True: without a viewer nothing ends the wait early."""
     time.sleep(seconds)
     return True
 
@@ -214,7 +214,7 @@ class DeviceMarks:
         self._make = make
 
     def mark(self) -> DeviceEvent:
-        """Return a mark behind the work handed over so far."""
+        """Return a mark behind the work launched so far."""
         event = self._make()
         event.record()
         return event
@@ -225,7 +225,7 @@ class DeviceMarks:
 
 
 def marks_for(device: torch.device) -> HostMarks | DeviceMarks | None:
-    """Return what times parts of a step time truly on ``device``; None where nothing does."""
+    """Return what times the parts of a step truly on ``device``; None where nothing does."""
     if device.type == "cuda":
         return DeviceMarks(lambda: CurrentStreamEvent(device))
     return HostMarks() if device.type == "cpu" else None

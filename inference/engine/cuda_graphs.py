@@ -1,10 +1,10 @@
 """Decode steps that are prepared once for each shape and then repeated, over one static cache.
 
 A step in these modes reads its tokens, positions and padding from buffers that stay where they are,
-and stores keys and values at a place that the device itself counts, so nothing of it depends on
-Python. One is prepared for each bucket: so many rows, and room for so many columns. Preparing
-belongs to no run and to no step time. The backend decides, step by step, whether to use it: a step
-that somebody looks into is computed operation by operation on the same cache.
+and stores keys and values at an index that the device itself counts, so nothing of it depends on
+Python. One is prepared for each bucket, a number of rows with room for some columns. Preparing
+belongs to no run and no step time. The backend decides, step by step, whether to use it: a step
+that is captured or timed in parts is computed operation by operation on the same cache.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Bucket:
 
 
 def bucket_for(mode: DecodeMode, rows: int, columns: int) -> Bucket:
-    """Return the bucket with room for so many columns."""
+    """Return the bucket with room for this many columns."""
     rounded = -(-columns // BUCKET_COLUMNS) * BUCKET_COLUMNS
     return Bucket(mode=mode, rows=rows, columns=rounded)
 
@@ -97,7 +97,7 @@ class PreparedStep:
         return self.cache
 
     def has_room(self, columns: int | None) -> bool:
-        """Tell whether each row can hold so many tokens."""
+        """Tell whether each row can hold this many tokens."""
         return columns is not None and columns <= self.bucket.columns
 
     def step(self, fed: Tensor, arguments: dict[str, Any]) -> Tensor:
@@ -153,7 +153,7 @@ class StepStore:
 
     @torch.inference_mode()
     def prepare(self, mode: DecodeMode, rows: int, columns: int) -> PreparedStep | str:
-        """Return a step with room for so many columns, prepared now if none is kept; or why not."""
+        """Return a step with room for this many columns, kept or prepared; or why there is none."""
         reason = self._why_not(mode)
         if reason:
             return reason

@@ -1,4 +1,4 @@
-"""A mask made for float64 that still masks, and nothing more, in a softmax done in float32.
+"""A mask made for float64 that still masks, and nothing more, in a softmax computed in float32.
 
 Some attention adds the least number of its weights' dtype where a key is not allowed, and forms the
 softmax in float32 whatever that dtype is. The least float64 number is minus infinity there, and a

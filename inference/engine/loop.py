@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from torch import Tensor
+
 from inference.engine.backend import RowBackend
 from inference.engine.batch import Batch, BatchRow, TokenBlock
 from inference.engine.clock import StepClock, sleep
@@ -39,25 +41,20 @@ class GenerationLimits:
     eos_ids: frozenset[int]
     context_tokens: int | None
 
-    def finish(self, row: BatchRow, stored: int) -> Finish | None:
-        """Return why the row ends with its newest token; None while it goes on.
-
-        Args:
-            row: The token included.
-            stored: Its tokens in the cache after the step.
-        """
+    def finish(self, row: BatchRow) -> Finish | None:
+        """Return why the row ends with its newest token; None while it goes on."""
         if row.token_ids[-1] in self.eos_ids:
             return Finish.EOS
         if len(row.token_ids) >= row.request.max_new_tokens:
             return Finish.LENGTH
-        if self.context_tokens is not None and stored >= self.context_tokens:
+        if self.context_tokens is not None and row.stored >= self.context_tokens:
             return Finish.CONTEXT
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationOptions:
-    """How a run is done, where there is a choice.
+    """How a run goes, where there is a choice.
 
     Attributes:
         chunk_tokens: Feed the prompt in chunks of this many columns; None for all at once.
@@ -202,7 +199,7 @@ class Engine:
             requests: One row each.
             seed: The first request's; each further one takes the next number.
             zero_s: The run's zero on the clock's host time.
-            options: How the run is done.
+            options: How the run goes.
 
         Yields:
             Each step's event as soon as its step time has ended. The prompts are fed first, those
@@ -272,20 +269,15 @@ class Engine:
         capture_s = self._captured(block.phase)
         stored = run.batch.stored
         was_live = [row.finish is None for row in stored]
-        if chosen is None:
-            steps = [row.fed(block.lengths[at]) for at, row in block.fed]
-        else:
-            choices = describe_choices(logits, chosen, samplers, CANDIDATES)
-            steps = [self._selected(row, block.lengths[at], choices[at]) for at, row in block.fed]
+        steps = self._recorded(block, logits, chosen, samplers)
         live = [row.stored if lives else 0 for row, lives in zip(stored, was_live, strict=True)]
         decode = self._backend.decode if block.phase is Phase.DECODE else None
-        is_eager_instead = (
-            decode is DecodeMode.EAGER and self._options.decode is not DecodeMode.EAGER
-        )
+        is_eager = decode is DecodeMode.EAGER
+        is_eager_instead = is_eager and self._options.decode is not DecodeMode.EAGER
         return StepEvent(
             index=index,
             phase=block.phase,
-            rows=tuple(steps),
+            rows=steps,
             cache=run.runner.cache_state(live),
             started_s=started_s,
             duration_s=duration_s,
@@ -327,11 +319,24 @@ class Engine:
         is_held = captured.query_start <= last < captured.query_start + captured.query_tokens
         return replace(captured, first_output_query=last) if is_held else captured
 
+    def _recorded(
+        self,
+        block: TokenBlock,
+        logits: Tensor,
+        chosen: Tensor | None,
+        samplers: Sequence[Sampler],
+    ) -> tuple[RowStep, ...]:
+        """Store what the step did to each row that was fed and return it."""
+        if chosen is None:
+            return tuple(row.fed(block.lengths[at]) for at, row in block.fed)
+        choices = describe_choices(logits, chosen, samplers, CANDIDATES)
+        return tuple(self._selected(row, block.lengths[at], choices[at]) for at, row in block.fed)
+
     def _selected(self, row: BatchRow, fed: int, choice: Choice) -> RowStep:
         """Store the token that a step selected for a row and return what the step did."""
         step = row.fed(fed)
         row.token_ids.append(choice.token_id)
-        row.finish = self._limits.finish(row, row.stored)
+        row.finish = self._limits.finish(row)
         return replace(
             step,
             token_id=choice.token_id,

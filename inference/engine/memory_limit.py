@@ -38,7 +38,7 @@ class MemoryLimit:
         return max(0, used - self._droppable_bytes())
 
     def _droppable_bytes(self) -> int:
-        """Return the bytes of cached files that nobody used lately."""
+        """Return the bytes of cached files that were not used lately."""
         assert self._group is not None
         try:
             lines = (self._group / "memory.stat").read_text().splitlines()

@@ -25,7 +25,7 @@ from inference.records.options import CacheKind
 from inference.records.steps import Part, PartTime, Phase
 
 PACKED_AXES = 3  # a layer's experts as one parameter: [experts, out, in]
-Span = tuple[Any, Any]
+Interval = tuple[Any, Any]
 
 
 class Marks(Protocol):
@@ -51,9 +51,9 @@ class PartMeter:
         self._is_fused = False
         self._hooked_layers = 0
         self._handles: list[RemovableHandle] = []
-        self._linear_spans: list[Span] = []
-        self._inner_spans: list[Span] = []  # linear operations inside attention
-        self._attention_spans: list[Span] = []
+        self._linear_spans: list[Interval] = []
+        self._inner_spans: list[Interval] = []  # linear operations inside attention
+        self._attention_spans: list[Interval] = []
         self._linear_start: Any = None
         self._attention_start: Any = None
 
@@ -144,7 +144,7 @@ class PartMeter:
         self._attention_spans.append((self._attention_start, self._marks.mark()))
         self._attention_start = None
 
-    def _sum(self, spans: Iterable[Span]) -> float:
+    def _sum(self, spans: Iterable[Interval]) -> float:
         return sum(self._marks.seconds(start, end) for start, end in spans)
 
 

@@ -17,7 +17,7 @@ MAX_SEED = 2**31 - 1  # what the page offers; torch would take more
 
 
 def check_seed(seed: int) -> None:
-    """Pass when a random generator can start from it.
+    """Raise unless a random generator can start from it.
 
     Raises:
         InputError: It is negative or too large.
@@ -28,7 +28,7 @@ def check_seed(seed: int) -> None:
 
 
 def check_sampling(sampling: Sampling) -> None:
-    """Pass when tokens can be drawn this way.
+    """Raise unless tokens can be drawn this way.
 
     Raises:
         InputError: A value is outside its range.
@@ -49,11 +49,11 @@ def check_sampling(sampling: Sampling) -> None:
 
 
 def check_chunk(chunk_tokens: int | None, prompt_tokens: int | None = None) -> None:
-    """Pass when a prompt can be fed in chunks of this size.
+    """Raise unless a prompt can be fed in chunks of this size.
 
     Args:
         chunk_tokens: None for the prompt at once.
-        prompt_tokens: Of the longest prompt; None while that is not known.
+        prompt_tokens: Of the longest prompt; None while that is unknown.
 
     Raises:
         InputError: A chunk holds no token.
@@ -72,7 +72,7 @@ def check_chunk(chunk_tokens: int | None, prompt_tokens: int | None = None) -> N
 
 
 def check_prompt_length(prompt_tokens: int, max_new_tokens: int, context_limit: int | None) -> None:
-    """Pass when the prompt can be fed. A generation that outgrows the context ends there.
+    """Raise unless the prompt can be fed. A generation that outgrows the context ends there.
 
     Args:
         prompt_tokens: Tokens the model would be fed, those of the chat template included.

@@ -44,7 +44,7 @@ class Decode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """Wait: nobody is there to be served before ``until_s``."""
+    """Wait: no request arrives before ``until_s``."""
 
     until_s: float
 

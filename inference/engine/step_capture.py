@@ -1,4 +1,4 @@
-"""What a decode step can be turned into once, to be handed over faster afterwards.
+"""What a decode step can be turned into once, to be launched faster afterwards.
 
 A CUDA graph is a step's launches recorded by the driver: replaying it is one call of the host
 instead of hundreds. ``torch.compile`` fuses operations before that. Both work on buffers that stay
@@ -47,7 +47,7 @@ class Recorder(Protocol):
 
 
 class PlainRecorder:
-    """Leaves the work as it is, after trying it out: what it needs once is then done.
+    """Leaves the work as it is, after trying it out: what it needs only once has then happened.
 
     Attributes:
         mode: Eager.
@@ -124,12 +124,12 @@ def recorder_for(mode: DecodeMode, device: torch.device) -> Recorder:
 
 
 def decode_options(device: torch.device) -> tuple[DecodeOption, ...]:
-    """Return every way to hand decode steps over, with the reason where the device cannot."""
+    """Return every way to launch decode steps, with the reason where the device cannot."""
     return tuple(DecodeOption(mode=mode, reason=mode_obstacle(mode, device)) for mode in DecodeMode)
 
 
 def mode_obstacle(mode: DecodeMode, device: torch.device) -> str:
-    """Return why decode steps cannot be handed over this way on this device, or nothing."""
+    """Return why decode steps cannot be launched this way on this device, or nothing."""
     if mode is DecodeMode.GRAPH and device.type != "cuda":
         return f"a CUDA graph needs an NVIDIA GPU, and this run is on {_named(device)}"
     if mode is DecodeMode.COMPILED:

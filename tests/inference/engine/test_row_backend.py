@@ -150,8 +150,8 @@ def test_used_bytes_count_the_real_tokens_of_the_rows_there_are(family: str) -> 
 
 
 @pytest.mark.parametrize("slot", range(len(PROMPTS)))
-def test_of_prompts_padded_on_the_right_no_weights_are_told_then_or_later(slot: int) -> None:
-    """Their columns are moved after the step, away from the keys that were seen."""
+def test_prompts_padded_on_the_right_give_no_weights_then_or_later(slot: int) -> None:
+    """Their columns are moved after the step, away from the keys that attention met."""
     backend = TorchRowBackend(tiny_model("llama"))
     backend.capture(AttentionChoice(layer=0, head=1, slot=slot))
     backend.start()
@@ -161,7 +161,7 @@ def test_of_prompts_padded_on_the_right_no_weights_are_told_then_or_later(slot: 
 
     assert seen is not None
     assert seen.weights is None
-    assert "pad on the left to look" in seen.reason
+    assert "pad on the left to capture" in seen.reason
     assert backend.recall() == ()
     backend.forward([[5]] * len(PROMPTS))
     decoded = backend.attention(is_prompt=False)
