@@ -15,7 +15,7 @@ export default [
       eqeqeq: "error",
       "no-var": "error",
       "prefer-const": "error",
-      "max-lines": ["error", 400],
+      "max-lines": ["error", 300],
       complexity: ["error", 16],
       "no-restricted-properties": [
         "error",

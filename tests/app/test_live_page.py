@@ -170,6 +170,14 @@ def test_changing_a_widget_leaves_the_panel_and_the_run_alone(
     assert hub.engine.commands == commands
 
 
+def test_the_panel_knows_the_state_that_the_buttons_show(page: AppTest) -> None:
+    """It had the page run again for a state that the page knew, over a press on another page."""
+    run = start(page)
+
+    assert panel_data(page)["state"] == run.state.value
+    assert page.button(key="start").disabled
+
+
 def test_the_address_brings_a_run_back_to_a_new_tab(page: AppTest) -> None:
     run = start(page)
 

@@ -1,7 +1,7 @@
 """The live panel on a page: one component that follows one run, mounted once and never remounted.
 
-The component opens its own WebSocket, so the page's reruns neither move nor slow it. What it is
-given here stays the same while a run goes; then a rerun costs nothing.
+The component opens its own WebSocket, so the page's reruns neither move nor slow it. What the page
+passes changes only with the run and its state; all other reruns cost nothing.
 """
 
 from __future__ import annotations
@@ -81,6 +81,9 @@ def live_panel(
     label: str = "",
 ) -> ComponentResult:
     """Show a run and return what the panel says: state, transport, cursor, capture and part.
+
+    The transport is ``poll`` where the panel gets no WebSocket and the page has to pass frames, and
+    ``restored`` once a WebSocket works again.
 
     Args:
         run: The run to follow; another one takes this one's place in the same panel.

@@ -57,8 +57,9 @@ export class MaskPainter {
    * @param {CanvasRenderingContext2D} pen
    */
   pointer(pen) {
-    if (!this.panel.isByKey || !this.panel.at || !this.layout) return;
-    const middle = middleOf(this.panel.at, this.layout);
+    const { at, isByKey } = this.panel.pointer;
+    if (!isByKey || !at || !this.layout) return;
+    const middle = middleOf(at, this.layout);
     if (!middle) return;
     pen.strokeStyle = this.panel.ctx.theme.text;
     pen.lineWidth = 2;

@@ -1,29 +1,21 @@
 // Attention on a canvas, in two views of one picture: the mask, which keys each token may read, and
 // the weights, what the chosen layer and head made of them. Rows are queries, columns keys.
 
-/** @import { AttentionModel, AttentionState, Cell, Choice, Context, ExactRow, Frame, MaskWords as Words } from "./types.js" */
+/** @import { AttentionModel, AttentionState, Choice, Context, ExactRow, Frame, MaskWords as Words } from "./types.js" */
 /** @import { Header } from "./attention_link.js" */
 
 import { AttentionLink } from "./attention_link.js";
 import { axisEnd } from "./axes.js";
 import { make, makeButton, makeChoice, makePanel } from "./elements.js";
-import { cellAt, middleOf } from "./mask_layout.js";
 import { MaskPainter } from "./mask_painter.js";
 import { MaskPickers } from "./mask_pickers.js";
+import { MaskPointer } from "./mask_pointer.js";
 import { ALL_KEYS, firstKey, MaskRow } from "./mask_rows.js";
 import { MaskWords, NO_SOCKET } from "./mask_words.js";
 import { blocksOf } from "./weight_blocks.js";
 import { WeightsView } from "./weights_view.js";
 
-const EXACT_AFTER_MS = 120; // the pointer rests before an exact row is asked for
 const LEAST_CELLS = 8;
-/** @type {Map<string, [number, number]>} */
-const MOVES = new Map([
-  ["ArrowUp", [-1, 0]],
-  ["ArrowDown", [1, 0]],
-  ["ArrowLeft", [0, -1]],
-  ["ArrowRight", [0, 1]],
-]);
 /** @type {(keyof Choice)[]} */
 const CHOICE_PARTS = ["layer", "head", "all", "row"];
 
@@ -57,19 +49,18 @@ export class MaskPanel {
     this.model = null;
     /** @type {number | null} */
     this.lit = null; // the position that is pointed at here or in the strip
-    /** @type {(Cell & { x: number, y: number }) | null} */
-    this.at = null; // the cell that is pointed at, and where it is in the window
-    this.isByKey = false;
     this.isResent = false; // what was picked before there was a connection has been asked for
     /** @type {AttentionState | null} */
     this.state = null;
     /** @type {ExactRow | null} */
     this.exact = null;
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    this.asking = undefined;
     this.weights = new WeightsView();
     this.painter = new MaskPainter(this);
     this.speech = new MaskWords(this);
+    this.canvas = make("canvas", "mask");
+    this.canvas.setAttribute("role", "img");
+    this.canvas.tabIndex = 0;
+    this.pointer = new MaskPointer(this);
     this.link = new AttentionLink(ctx.base, (header, body) => this.take(header, body));
     this.pickers = new MaskPickers({ pick: () => this.pick(), scale: (scale) => this.rescale(scale) });
     this.pickers.scales.value = this.scale;
@@ -81,7 +72,6 @@ export class MaskPanel {
       return { view, button };
     });
     parts.tools.insertBefore(choice, parts.help);
-    this.canvas = this.makeCanvas();
     parts.body.append(this.canvas);
     this.foot = make("p", "mask-foot");
     parts.panel.insertBefore(this.foot, parts.body.nextSibling);
@@ -96,24 +86,13 @@ export class MaskPanel {
     this.reset();
   }
 
-  makeCanvas() {
-    const canvas = make("canvas", "mask");
-    canvas.setAttribute("role", "img");
-    canvas.tabIndex = 0;
-    canvas.addEventListener("mousemove", (event) => this.pointed(event));
-    canvas.addEventListener("mouseleave", () => this.leave());
-    canvas.addEventListener("keydown", (event) => this.moved(event));
-    canvas.addEventListener("blur", () => this.leave());
-    return canvas;
-  }
-
   reset() {
     this.rows = [new MaskRow()];
     this.words = [];
     this.cost = "";
     this.model = null;
     this.lit = null;
-    this.at = null;
+    this.pointer.at = null;
     this.pickers.clear();
     this.forget();
     this.show(this.view);
@@ -220,7 +199,7 @@ export class MaskPanel {
     else if (header.kind === "row") this.exact = { ...header, weights: new Float32Array(body) };
     else this.weights.add(blocksOf(header, body));
     this.say();
-    if (header.kind === "row") this.describe();
+    if (header.kind === "row") this.pointer.describe();
     else this.draw();
   }
 
@@ -280,7 +259,7 @@ export class MaskPanel {
     const hasWeights = this.view === "weights" && this.weights.blocks.length > 0;
     // A reason for an empty picture is read whole; a step's line must not move the picture.
     this.caption.classList.toggle("whole", this.view === "weights" && !hasWeights);
-    if (!this.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
+    if (!this.pointer.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
     const { notes, title, isWarning } = this.speech.foot();
     this.foot.title = title;
     this.foot.replaceChildren(...(hasWeights ? [this.speech.key()] : []), make("span", null, notes));
@@ -296,87 +275,6 @@ export class MaskPanel {
   close() {
     this.link.close();
     this.observer.disconnect();
-    clearTimeout(this.asking);
-  }
-
-  // The pointer, and the arrow keys in its place.
-
-  /** @param {MouseEvent} event */
-  pointed(event) {
-    this.isByKey = false;
-    const cell = this.painter.layout && cellAt(event.offsetX, event.offsetY, this.painter.layout);
-    if (!cell || cell.query >= this.row.context || cell.key >= this.row.context) this.leave();
-    else this.point(cell, { x: event.clientX, y: event.clientY });
-  }
-
-  /** @param {KeyboardEvent} event */
-  moved(event) {
-    const move = MOVES.get(event.key);
-    if (event.key === "Escape") this.leave();
-    if (!move || !this.row.context || !this.painter.layout) return;
-    event.preventDefault();
-    this.isByKey = true;
-    const cell = this.stepped(move, event.shiftKey ? 10 : 1);
-    const box = this.canvas.getBoundingClientRect();
-    const { x, y } = middleOf(cell, this.painter.layout) || { x: 0, y: 0 };
-    this.point(cell, { x: box.left + x, y: box.top + y });
-  }
-
-  /**
-   * The cell after a press; the first press enters the picture at the newest query.
-   * @param {[number, number]} move
-   * @param {number} step
-   * @returns {Cell}
-   */
-  stepped([down, right], step) {
-    const last = this.row.context - 1;
-    if (!this.at) return { plane: 0, query: last, key: last };
-    /** @param {number} position */
-    const within = (position) => Math.min(last, Math.max(0, position));
-    const { plane, query, key } = this.at;
-    return { plane, query: within(query + step * down), key: within(key + step * right) };
-  }
-
-  /**
-   * @param {Cell} cell
-   * @param {{ x: number, y: number }} where In the window.
-   */
-  point(cell, { x, y }) {
-    const isMoved = cell.query !== this.at?.query || cell.plane !== this.at?.plane;
-    this.at = { ...cell, x, y };
-    this.ctx.hover.point(this.rowNumber, cell.query);
-    if (this.isByKey) this.draw();
-    this.describe();
-    if (isMoved && this.view === "weights") this.askExact(cell);
-  }
-
-  /** @param {Cell} cell */
-  askExact({ query, plane }) {
-    clearTimeout(this.asking);
-    const head = this.weights.heads[plane] ?? null;
-    this.asking = setTimeout(() => this.link.ask({ query, head }), EXACT_AFTER_MS);
-  }
-
-  describe() {
-    if (!this.at) return;
-    const { x, y } = this.at;
-    const lines = this.speech.describe(this.at);
-    this.ctx.tip.show(
-      { getBoundingClientRect: () => new DOMRect(x, y, 1, 1) },
-      lines.map(([className, text]) => make("p", className, text)),
-    );
-    if (this.isByKey) this.canvas.setAttribute("aria-label", lines.map(([, text]) => text).join(". "));
-  }
-
-  leave() {
-    this.at = null;
-    clearTimeout(this.asking);
-    this.ctx.hover.point(this.rowNumber, null);
-    this.ctx.tip.hide();
-    if (this.isByKey) {
-      this.isByKey = false;
-      this.say();
-      this.draw();
-    }
+    this.pointer.close();
   }
 }
