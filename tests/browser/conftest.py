@@ -8,17 +8,19 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from visuals.live.page_bench import BROWSERS, ROOT, is_healthy
 
-READY_S = 120.0
+# For every wait: longer than anything takes on a machine with other work to do.
+PATIENCE_S = 180.0
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",  # CI runs as root
     "--disable-background-networking",
@@ -41,15 +43,13 @@ class Server:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
 
-@pytest.fixture(scope="session")
-def server(
-    default_model_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    assert default_model_folder.is_dir()
+@contextmanager
+def running_app(folder: Path) -> Generator[Server]:
+    """Yield the app on a free port, with its data and its log in a folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    log_path = tmp_path_factory.mktemp("server") / "server.log"
+    log_path = folder / "server.log"
     with log_path.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
@@ -59,29 +59,51 @@ def server(
             env={
                 **os.environ,
                 "TOKEN_BY_TOKEN_GRACE_S": GRACE_S,
-                "TOKEN_BY_TOKEN_DATA": str(log_path.parent / "data"),
+                "TOKEN_BY_TOKEN_DATA": str(folder / "data"),
             },
         )
     running = Server(url=f"http://127.0.0.1:{port}", log_path=log_path)
     try:
-        wait_until(lambda: is_healthy(running.url) or process.poll() is not None, READY_S)
+        wait_until(
+            lambda: is_healthy(running.url) or process.poll() is not None,
+            PATIENCE_S,
+            lambda: f"the app is not up; it says:\n{running.log}",
+        )
         assert process.poll() is None, running.log
         yield running
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=60)
 
 
-def wait_until(is_so: Callable[[], bool], timeout_s: float) -> None:
-    """Return once the condition holds; fail the test when it does not in time."""
+@pytest.fixture(scope="session")
+def server(
+    default_model_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    assert default_model_folder.is_dir()
+    with running_app(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+def wait_until(
+    is_so: Callable[[], bool],
+    timeout_s: float = PATIENCE_S,
+    state: Callable[[], object] = str,
+) -> None:
+    """Return once the condition holds; fail with what ``state`` returns when it does not in time.
+
+    A condition that asks the page lets the page's own events in; the pause between two questions
+    only keeps the asking cheap.
+    """
     end = time.monotonic() + timeout_s
     while not is_so():
-        assert time.monotonic() < end, "the condition did not come true in time"
+        assert time.monotonic() < end, f"not true after {timeout_s:.0f} s: {state()}"
         time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_S * 1e3)
     executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     with (
         sync_playwright() as playwright,
@@ -130,8 +152,8 @@ class Tab:
             return Panel()  # the recorded run, or the one before
         return Panel(**{name: shown[name] for name in Panel.__slots__ if name in shown})
 
-    def wait_for(self, is_so: Callable[[Panel], bool], timeout_s: float = 60.0) -> None:
-        wait_until(lambda: is_so(self.panel()), timeout_s)
+    def wait_for(self, is_so: Callable[[Panel], bool], timeout_s: float = PATIENCE_S) -> None:
+        wait_until(lambda: is_so(self.panel()), timeout_s, self.panel)
 
     @property
     def run_id(self) -> str:
@@ -144,7 +166,7 @@ class Tab:
         """Press Start, or Step without a run, and return once the page follows the new run."""
         before = self.run_id
         self.press(name)
-        wait_until(lambda: self.run_id not in ("", before), 30.0)
+        wait_until(lambda: self.run_id not in ("", before))
 
     def press(self, name: str) -> None:
         self.page.get_by_test_id("stButton").get_by_role("button", name=name).first.click()
@@ -154,25 +176,49 @@ class Tab:
         box.fill(prompt)
         box.press("Control+Enter")
 
+    def listen(self) -> None:
+        """Collect what the console and the page complain of."""
+        self.page.on(
+            "console",
+            lambda message: message.type == "error" and self.complaints.append(message.text),
+        )
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Yield the context of all tabs, so that Streamlit's own scripts are fetched once."""
+    made = browser.new_context()
+    made.set_default_timeout(PATIENCE_S * 1e3)
+    yield made
+    made.close()
+
 
 @pytest.fixture
-def open_tab(browser: Browser, server: Server) -> Iterator[Callable[..., Tab]]:
-    """Open tabs, each in a context of its own; all are closed after the test."""
-    contexts = []
+def open_page(context: BrowserContext) -> Iterator[Callable[..., Tab]]:
+    """Open empty tabs; all are closed after the test."""
+    tabs: list[Tab] = []
 
-    def open_one(path: str = "", width: int = 1280, height: int = 800) -> Tab:
-        context = browser.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
+    def open_one(width: int = 1280, height: int = 800) -> Tab:
         tab = Tab(context.new_page())
-        tab.page.on(
-            "console",
-            lambda message: message.type == "error" and tab.complaints.append(message.text),
-        )
-        tab.page.on("pageerror", lambda error: tab.complaints.append(str(error)))
-        tab.page.goto(f"{server.url}/{path}")
-        tab.page.get_by_role("button", name="Start").wait_for(timeout=60_000)
+        tabs.append(tab)
+        tab.page.set_viewport_size({"width": width, "height": height})
+        tab.listen()
         return tab
 
     yield open_one
-    for context in contexts:
-        context.close()
+    for tab in tabs:
+        tab.page.close()
+
+
+@pytest.fixture
+def open_tab(open_page: Callable[..., Tab], server: Server) -> Callable[..., Tab]:
+    """Open tabs on the Live page, each a session of its own."""
+
+    def open_one(path: str = "", width: int = 1280) -> Tab:
+        tab = open_page(width)
+        tab.page.goto(f"{server.url}/{path}")
+        tab.page.get_by_role("button", name="Start").wait_for()
+        return tab
+
+    return open_one

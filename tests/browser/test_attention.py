@@ -10,9 +10,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import WebSocket
 
+from tests.browser.actions import (
+    OpenTab,
+    canvas_words,
+    caption,
+    choose,
+    new_tokens,
+    show_weights,
+    wait_for_caption,
+    wait_for_tip,
+    wait_for_words,
+)
 from tests.browser.conftest import Tab, wait_until
-from tests.browser.test_batch import choose
-from tests.browser.test_live import OpenTab, new_tokens
 
 pytestmark = pytest.mark.browser
 
@@ -40,42 +49,15 @@ def listen(tab: Tab) -> list[bytes]:
     return messages
 
 
-def show_weights(tab: Tab) -> None:
-    tab.page.get_by_role("button", name="weights", exact=True).click()
-
-
-def caption(tab: Tab) -> str:
-    return tab.page.locator(".panel-mask .caption").inner_text()
-
-
 def run(tab: Tab, prompt: str, tokens: int) -> None:
     tab.type_prompt(prompt)
     new_tokens(tab, tokens)
     tab.start()
 
 
-def finish(tab: Tab, tokens: int, timeout_s: float = 240.0) -> None:
-    """Wait for a run of so few tokens; the recorded run shown before has more."""
-    tab.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= tokens, timeout_s)
-
-
-def point(tab: Tab, x: float, y: float) -> None:
-    """Move the pointer to a place on the picture, given as shares of its size."""
-    canvas = tab.page.locator("canvas.mask")
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    tab.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-
-
-def told(tab: Tab, x: float, y: float, pattern: str) -> None:
-    """Point at a place until the tip says something; the page may still move under the pointer."""
-
-    def says() -> bool:
-        point(tab, x, y)
-        return bool(re.search(pattern, tab.page.locator(".tip").inner_text()))
-
-    wait_until(says, 30)
+def finish(tab: Tab, tokens: int) -> None:
+    """Wait for a run of at most this many tokens; the recorded run shown before has more."""
+    tab.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= tokens)
 
 
 def test_weights_come_while_the_run_goes_and_another_head_can_be_picked(open_tab: OpenTab) -> None:
@@ -84,10 +66,10 @@ def test_weights_come_while_the_run_goes_and_another_head_can_be_picked(open_tab
     run(tab, "Name three colours.", 12)
     show_weights(tab)
     finish(tab, 12)
-    reads(tab)
+    wait_for_caption(tab, "reads")
 
     tab.page.get_by_label("Head", exact=True).select_option("4")
-    wait_until(lambda: "head 4" in str(canvas_words(tab)), 20)
+    wait_for_words(tab, "head 4")
 
     heads = [header["choice"] for header in map(header_of, messages) if header["kind"] == "state"]
     assert {"layer": 15, "head": None, "all": False, "row": 0} in heads
@@ -101,28 +83,15 @@ def test_weights_come_while_the_run_goes_and_another_head_can_be_picked(open_tab
     assert tab.complaints == []
 
 
-def reads(tab: Tab) -> None:
-    """Wait until the newest row is told in words."""
-    try:
-        wait_until(lambda: "reads" in caption(tab), 30)
-    except AssertionError as error:
-        msg = f"the caption says: {caption(tab)!r}; {tab.panel()}"
-        raise AssertionError(msg) from error
-
-
-def canvas_words(tab: Tab) -> str | None:
-    return tab.page.locator("canvas.mask").get_attribute("aria-label")
-
-
 def test_the_head_picked_is_where_the_next_run_begins(open_tab: OpenTab) -> None:
     tab = open_tab()
     messages = listen(tab)
     run(tab, "Name three colours.", 2)
     show_weights(tab)
     finish(tab, 2)
-    reads(tab)
+    wait_for_caption(tab, "reads")
     tab.page.get_by_label("Head", exact=True).select_option("all")
-    wait_until(lambda: "each head" in str(canvas_words(tab)), 20)
+    wait_for_words(tab, "each head")
 
     run(tab, "Name two rivers.", 3)
 
@@ -133,7 +102,7 @@ def test_the_head_picked_is_where_the_next_run_begins(open_tab: OpenTab) -> None
         return [block["shape"][0] for block in blocks if block["step"] > 0]
 
     # The first run's steps were seen before all heads were picked.
-    wait_until(lambda: planes_of_decode_steps()[-1:] == [9], 60)
+    wait_until(lambda: planes_of_decode_steps()[-1:] == [9], state=planes_of_decode_steps)
     assert tab.complaints == []
 
 
@@ -142,11 +111,11 @@ def test_the_pointer_tells_the_exact_weight_and_lights_the_token(open_tab: OpenT
     run(tab, "Name three colours.", 12)
     show_weights(tab)
     finish(tab, 12)
-    reads(tab)
+    wait_for_caption(tab, "reads")
 
-    told(tab, 0.3, 0.5, r"weight [\d.e-]+\s+query \d+ .*, key \d+ ")
+    wait_for_tip(tab, 0.3, 0.5, r"weight [\d.e-]+\s+query \d+ .*, key \d+ ")
     assert tab.page.locator(".tok.lit").count() == 1
-    told(tab, 0.8, 0.2, "may not read key")
+    wait_for_tip(tab, 0.8, 0.2, "may not read key")
 
 
 def test_a_prompt_in_chunks_makes_a_step_of_each_and_tells_the_step_times(
@@ -176,10 +145,10 @@ def test_a_long_context_stays_within_its_messages_and_every_row_can_be_told(
     messages = listen(tab)
     run(tab, "the cache holds keys and values of every token " * 230, 3)
     show_weights(tab)
-    finish(tab, 3, 240.0)
-    reads(tab)
+    finish(tab, 3)
+    wait_for_caption(tab, "reads")
 
-    told(tab, 0.35, 0.5, r"weight [\d.e-]+\s+query")
+    wait_for_tip(tab, 0.35, 0.5, r"weight [\d.e-]+\s+query")
     blocks = [one for one in map(header_of, messages) if one["kind"] == "blocks"]
     assert blocks[0]["blocks"][0]["kn"] > LONG_TOKENS
     assert max(len(message) for message in messages) <= MAX_MESSAGE_BYTES
@@ -193,7 +162,7 @@ def test_the_arrow_keys_tell_the_weights_that_the_pointer_tells(open_tab: OpenTa
     run(tab, "Name three colours.", 6)
     show_weights(tab)
     finish(tab, 6)
-    reads(tab)
+    wait_for_caption(tab, "reads")
     canvas = tab.page.locator("canvas.mask")
     last = int(re.findall(r"Query (\d+)", caption(tab))[0])
 
@@ -202,15 +171,15 @@ def test_the_arrow_keys_tell_the_weights_that_the_pointer_tells(open_tab: OpenTa
     for key in ("ArrowUp", "ArrowUp", "ArrowLeft"):
         tab.page.keyboard.press(key)
 
-    wait_until(lambda: "may not read key" in str(canvas_words(tab)), 10)
+    wait_for_words(tab, "may not read key")
     tab.page.keyboard.press("Shift+ArrowLeft")
     tab.page.keyboard.press("ArrowRight")
     cell = rf"weight [\d.e-]+\. query {last - 2} .*, key {last - 10} "
-    wait_until(lambda: re.search(cell, str(canvas_words(tab))) is not None, 20)
+    wait_for_words(tab, cell)
     assert tab.page.locator(f'.tok.lit[data-position="{last - 2}"]').count() == 1
     tab.page.keyboard.press("Escape")
     assert tab.page.locator(".tip").is_hidden()
-    assert "Attention weights of layer" in str(canvas_words(tab))
+    assert "Attention weights of layer" in canvas_words(tab)
     assert tab.complaints == []
 
 
@@ -241,13 +210,13 @@ def test_each_row_of_a_batch_can_be_picked_and_shows_its_own_weights(open_tab: O
     tab.page.keyboard.press("Escape")
     new_tokens(tab, 4)
     tab.start()
-    tab.wait_for(lambda panel: panel.state == "done", 120)
-    reads(tab)
+    tab.wait_for(lambda panel: panel.state == "done")
+    wait_for_caption(tab, "reads")
     first = caption(tab)
 
     tab.page.get_by_label("Request", exact=True).select_option("1")
-    wait_until(lambda: "request 2" in str(canvas_words(tab)), 20)
-    reads(tab)
+    wait_for_words(tab, "request 2")
+    wait_for_caption(tab, "reads")
 
     states = [header for header in map(header_of, messages) if header["kind"] == "state"]
     assert states[-1]["choice"]["row"] == 1

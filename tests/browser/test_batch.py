@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.browser.conftest import Tab
+from tests.browser.actions import OpenTab, choose, finish, new_tokens, type_number
 
 pytestmark = pytest.mark.browser
 
-OpenTab = Callable[..., Tab]
-FINAL = ("done", "stopped", "failed", "abandoned")
 PROMPTS = "Say hello.\n---\nName two colours.\n---\nCount to three."
 NEW_TOKENS = 6
-
-
-def choose(tab: Tab, key: str, option: str) -> None:
-    tab.page.locator(f".st-key-{key} input").click()
-    tab.page.get_by_role("option", name=option).click()
-
-
-def number(tab: Tab, key: str, value: str) -> None:
-    box = tab.page.locator(f".st-key-{key} input")
-    box.fill(value)
-    box.press("Enter")
 
 
 def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
@@ -35,15 +20,13 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
     tab.page.get_by_role("button", name="Batch").click()
     choose(tab, "batch_source", "typed")
     choose(tab, "batch_policy", "continuous")
-    number(tab, "batch_slots", "2")
+    type_number(tab, "batch_slots", "2")
     tab.page.get_by_text("3 prompts in the prompt box.").wait_for()
     tab.page.keyboard.press("Escape")
-    tab.page.get_by_role("button", name="Settings").click()
-    number(tab, "max_new_tokens", str(NEW_TOKENS))
-    tab.page.keyboard.press("Escape")
+    new_tokens(tab, NEW_TOKENS)
 
     tab.start()
-    tab.wait_for(lambda panel: panel.state in FINAL, timeout_s=180)
+    finish(tab)
 
     batch = tab.page.locator(".panel-batch")
     assert tab.panel().state == "done"
@@ -51,7 +34,7 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
     assert "3 requests, 2 slots, continuous" in batch.inner_text()
     assert tab.page.locator(".strip").count() == 3
     texts = tab.page.locator(".texts .text").all_inner_texts()
-    assert all(text.strip() for text in texts)
+    assert [bool(text.strip()) for text in texts] == [True] * 3
     assert batch.locator("canvas").count() == 1
     batch.get_by_role("button", name="latency of each").click()
     assert batch.locator("tr").count() == 4
@@ -61,11 +44,9 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
 def test_one_prompt_alone_shows_no_batch(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.type_prompt("Say hello.")
-    tab.page.get_by_role("button", name="Settings").click()
-    number(tab, "max_new_tokens", "3")
-    tab.page.keyboard.press("Escape")
+    new_tokens(tab, 3)
 
     tab.start()
-    tab.wait_for(lambda panel: panel.state in FINAL, timeout_s=120)
+    finish(tab)
 
     assert tab.page.locator(".panel-batch").is_hidden()

@@ -11,14 +11,13 @@ from playwright.sync_api import Browser, Page
 
 from inference.runs.comparisons import figures_of, subjects_of
 from inference.runs.run_file import read
+from tests.browser.actions import OpenTab, fit_every_width, new_tokens
 from tests.browser.conftest import Server, Tab
-from visuals.charts.compare_table import table_rows
+from visuals.charts.compare_table import BATCH_COLUMN, COLUMNS, table_rows
 
 pytestmark = pytest.mark.browser
 
-OpenTab = Callable[..., Tab]
 PROMPTS = ("Name a river.", "Name two mountains, please.", "Count <b>to</b> three.")
-SLOW_MS = 180_000
 
 
 def open_compare(open_tab: OpenTab) -> Tab:
@@ -28,12 +27,15 @@ def open_compare(open_tab: OpenTab) -> Tab:
     return tab
 
 
-def new_tokens(page: Page, count: int) -> None:
-    page.get_by_role("button", name="Settings").first.click()
-    box = page.get_by_role("spinbutton", name="Maximum new tokens")
-    box.fill(str(count))
-    box.press("Enter")
-    page.keyboard.press("Escape")
+def words(text: str) -> str:
+    """Return a text with single spaces, as a browser shows it."""
+    return " ".join(text.split())
+
+
+def table_on(page: Page) -> list[list[str]]:
+    """Return the cells of the table of figures, row by row."""
+    rows = page.locator("table.figures tbody tr").all()
+    return [[words(cell) for cell in row.locator("th, td").all_inner_texts()] for row in rows]
 
 
 def download(page: Page, name: str, path: Path) -> Path:
@@ -55,26 +57,26 @@ def test_three_uploaded_prompts_are_compared_and_the_report_opens_offline(
     upload.write_text("\n".join(json.dumps({"prompt": prompt}) for prompt in PROMPTS))
     page.locator("input[type=file]").first.set_input_files(upload)
     page.get_by_text("Prompts to compare (at most 16, of 3)").first.wait_for()
-    new_tokens(page, 4)
+    new_tokens(tab, 4)
     page.locator(".st-key-start-comparison button").first.click()
-    page.locator("table.figures").wait_for(timeout=SLOW_MS)
+    page.locator("table.figures").wait_for()
 
     report = download(page, "Report (HTML)", tmp_path / "report.html")
     runs = read(download(page, "Run file", tmp_path / "runs.json.gz"))
 
     cells = page.locator("table.figures tbody tr").all_inner_texts()
-    shown = [
-        cell for row in table_rows([figures_of(one) for one in subjects_of(runs)]) for cell in row
-    ]
     assert [trace.requests[0].prompt_text for trace in runs] == list(PROMPTS)
     assert len(cells) == 3
-    assert all(cell.partition(" (")[0].split()[0] in " ".join(cells) for cell in shown if cell)
+    assert table_on(page) == [
+        [words(cell) for cell, name in zip(row, COLUMNS, strict=True) if name != BATCH_COLUMN]
+        for row in table_rows([figures_of(one) for one in subjects_of(runs)])
+    ]
     offline = browser.new_context(offline=True)
     requests: list[str] = []
     opened = offline.new_page()
     opened.on("request", lambda request: requests.append(request.url))
     opened.goto(report.as_uri())
-    opened.wait_for_function("document.documentElement.dataset.drawn === '5'", timeout=60_000)
+    opened.wait_for_function("document.documentElement.dataset.drawn === '5'")
     assert opened.locator("table.figures tbody tr").all_inner_texts() == cells
     assert opened.locator("figure svg").count() >= 5
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
@@ -90,9 +92,9 @@ def test_a_kept_run_is_found_named_and_played_again(open_tab: OpenTab) -> None:
     box.fill("Say the word heliotrope.")
     box.press("Control+Enter")
     page.get_by_text("Prompts to compare (at most 16, of 1)").first.wait_for()
-    new_tokens(page, 3)
+    new_tokens(tab, 3)
     page.locator(".st-key-start-comparison button").first.click()
-    page.locator("table.figures").wait_for(timeout=SLOW_MS)
+    page.locator("table.figures").wait_for()
     page.get_by_role("link", name="Runs").click()
     page.get_by_role("textbox", name="Search").fill("heliotrope")
     page.get_by_role("textbox", name="Search").press("Enter")
@@ -109,21 +111,14 @@ def test_a_kept_run_is_found_named_and_played_again(open_tab: OpenTab) -> None:
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize("place", ["compare", "runs"])
-@pytest.mark.parametrize("width", [1920, 1280, 390])
+@pytest.mark.parametrize(
+    ("path", "text"), [("compare", "Or paste prompts"), ("runs", "Open run files")]
+)
 def test_nothing_is_wider_than_the_window(
-    browser: Browser, server: Server, place: str, width: int
+    open_page: Callable[..., Tab], server: Server, path: str, text: str
 ) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 800})
-    page = context.new_page()
-    page.goto(f"{server.url}/{place}")
-    page.get_by_text(
-        {"compare": "Or paste prompts", "runs": "Open run files"}[place]
-    ).first.wait_for(timeout=60_000)
+    tab = open_page()
+    tab.page.goto(f"{server.url}/{path}")
+    tab.page.get_by_text(text).first.wait_for()
 
-    overflow = page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-
-    assert overflow <= 0
-    context.close()
+    fit_every_width(tab)

@@ -13,9 +13,18 @@ from transformers import (
     PreTrainedModel,
 )
 
+from tests.browser.actions import (
+    OpenTab,
+    canvas_words,
+    caption,
+    finish,
+    new_tokens,
+    point,
+    show_weights,
+    wait_for_caption,
+    wait_for_tip,
+)
 from tests.browser.conftest import Tab, wait_until
-from tests.browser.test_attention import canvas_words, caption, point, show_weights, told
-from tests.browser.test_live import OpenTab, finish, new_tokens
 from tests.families import FAMILIES
 from tests.tiny_model import VOCABULARY, tiny_tokenizer
 
@@ -51,7 +60,7 @@ def saved(folder: Path, family: str, **changes: object) -> PreTrainedModel:
 def run_on(tab: Tab, folder: Path, prompt: str, *, chunk: int = 0) -> None:
     """Run a prompt on the model in a folder, named in the page's settings."""
     # The recorded run stands: the server is up to following a run within its short grace time.
-    tab.page.locator(".state[data-state=done]").wait_for(timeout=60_000)
+    tab.wait_for(lambda panel: panel.state == "done")
     tab.type_prompt(prompt)
     new_tokens(tab, 8)
     tab.page.get_by_role("button", name="Settings").click()
@@ -81,9 +90,9 @@ def reads_keys(tab: Tab, keys: int) -> tuple[bool, bool]:
     tab.page.keyboard.press("ArrowUp")  # enters the picture at the newest query's own key
     for _ in range(keys - 1):
         tab.page.keyboard.press("ArrowLeft")
-    is_last_read = " reads key " in str(canvas_words(tab))
+    is_last_read = " reads key " in canvas_words(tab)
     tab.page.keyboard.press("ArrowLeft")
-    is_next_read = " reads key " in str(canvas_words(tab))
+    is_next_read = " reads key " in canvas_words(tab)
     tab.page.keyboard.press("Escape")
     return is_last_read, is_next_read
 
@@ -105,7 +114,7 @@ def test_each_layer_shows_its_own_window_and_the_cache_its_plateau(
     assert layers(tab) == ["layer 0: window 8", "layer 1: full", "layer 2: window 8"]
     pick_layer(tab, 0)
     assert f"{WINDOW} keys read" in caption(tab)
-    assert "a band below the diagonal" in str(canvas_words(tab))
+    assert "a band below the diagonal" in canvas_words(tab)
     assert reads_keys(tab, WINDOW) == (True, False)
     pick_layer(tab, 1)
     assert f"{WINDOW} keys read" not in caption(tab)
@@ -133,7 +142,7 @@ def test_attention_that_is_not_a_number_is_said_and_coloured_and_the_run_goes_on
     tab = open_tab()
     show_weights(tab)
     run_on(tab, tmp_path / "spoiled", SPOILED + PROMPT, chunk=WINDOW)
-    wait_until(lambda: "reads" in caption(tab), 30)
+    wait_for_caption(tab, "reads")
 
     assert tab.panel().state == "done"
     assert len(tab.panel().ids) == 8
@@ -153,11 +162,11 @@ def test_a_layer_without_attention_says_why_it_has_no_weights(
     run_on(tab, tmp_path / "hybrid", PROMPT)
 
     assert layers(tab) == ["layer 0: recurrent", "layer 1: full", "layer 2: recurrent"]
-    wait_until(lambda: "reads" in caption(tab), 30)
+    wait_for_caption(tab, "reads")
     pick_layer(tab, 0)
     tab.start()
     finish(tab)
-    wait_until(lambda: "attends to no token" in caption(tab), 30)
+    wait_for_caption(tab, "attends to no token")
     assert "state" in held_tokens(tab)
     assert "stored in 1 of 3 layers" in tab.page.locator(".panel-kv .caption").inner_text()
     assert tab.complaints == []
@@ -171,14 +180,14 @@ def test_another_layer_picked_after_the_run_is_not_mistaken_for_the_one_shown(
     tab = open_tab()
     show_weights(tab)
     run_on(tab, tmp_path / "gemma", PROMPT)
-    wait_until(lambda: "reads" in caption(tab), 30)
-    told(tab, 0.25, 0.55, "weight ")
+    wait_for_caption(tab, "reads")
+    wait_for_tip(tab, 0.25, 0.55, "weight ")
 
     pick_layer(tab, 0)
-    wait_until(lambda: caption(tab).startswith("Still layer 1."), 20)
+    wait_until(lambda: caption(tab).startswith("Still layer 1."), state=lambda: caption(tab))
 
-    assert "of layer 1," in str(canvas_words(tab))
+    assert "of layer 1," in canvas_words(tab)
     assert "not captured during it" in tab.page.locator(".mask-foot").inner_text()
-    told(tab, 0.25, 0.55, "weight ")
+    wait_for_tip(tab, 0.25, 0.55, "weight ")
     point(tab, 0, 0)
     assert tab.complaints == []
