@@ -96,7 +96,7 @@ def answer(model: str, endpoint: str, cache: Path, *, is_offline: bool = False) 
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=100,
     )
     return done.stdout
 

@@ -32,6 +32,8 @@ from inference.records.options import Sampling
 from inference.records.run import Request
 from inference.records.status import RunState
 
+pytestmark = pytest.mark.timeout(300)  # several processes that each import torch
+
 R = TypeVar("R")
 TIMEOUT_S = 120.0
 PROMPT = (5, 9, 120, 77)
