@@ -7,7 +7,7 @@ that are padding for every row left are cut off. Only backend files feed a cache
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -124,7 +124,7 @@ def align_right(prompt: CacheLane) -> None:
 
 
 @contextmanager
-def whole_windows(cache: Cache, columns: int) -> Iterator[None]:
+def whole_windows(cache: Cache, columns: int) -> Generator[None]:
     """Make windowed layers keep this many columns meanwhile."""
     had = [(layer, getattr(layer, "sliding_window", None)) for layer in _layers(cache)]
     windowed = [(layer, window) for layer, window in had if window is not None]
