@@ -226,7 +226,9 @@ def _read_weights(
             config=copy.deepcopy(config),  # from_pretrained writes into the one it is given
             local_files_only=True,
             trust_remote_code=False,
-            weights_only=True,  # of a pickle: tensors, and no code
+            # Tensors of a pickle and no code. 5.24 reads .bin files with its own default, True,
+            # whatever is given here: test_loading.py tries a pickle that would run code.
+            weights_only=True,
             output_loading_info=True,
             **chosen,
             **placing(layout),

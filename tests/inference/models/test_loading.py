@@ -231,6 +231,8 @@ def test_weights_that_would_run_code_are_refused_and_run_none(
         load_model(str(copied_model), device="cpu", on_stage=ignore)
 
     assert not trace.exists()
+    torch.load(copied_model / "pytorch_model.bin", weights_only=False)
+    assert trace.exists()  # it would have run
 
 
 def test_weights_of_tensors_only_are_read_from_a_pickle(copied_model: Path) -> None:
