@@ -15,7 +15,7 @@ from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
-from visuals.pages.session import bound, change, value_of
+from visuals.pages.session import bound, change, session, value_of
 from visuals.pages.widget_keys import CASE
 
 CHART_HEIGHT = 330
@@ -93,7 +93,7 @@ def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
         fed = _count("Tokens fed per sequence (T)", "turn-fed", 1 << 17)
         context = _count("Context per sequence, including those (L)", "turn-context", 1 << 20)
         context = max(context, fed)
-        attention = st.segmented_control(
+        st.segmented_control(
             "Count attention as",
             list(ATTENTIONS),
             **bound("turn-attention"),
@@ -102,6 +102,7 @@ def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
             "rectangle, as eager attention multiplies it; other implementations skip what they "
             "can.",
         )
+        attention = session().roofline.step_attention
         cost = step_cost(ready.shape, [(fed, context)] * batch, attention=ATTENTIONS[attention])
         side = bound_of(cost, ceilings)
         st.markdown(
