@@ -12,6 +12,7 @@ from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
 from visuals.pages.examples import ASSETS
+from visuals.pages.late_values import keep_late_values
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import runs_page
@@ -55,6 +56,7 @@ def _compare(keys: Sequence[str]) -> None:
 
 COMPARE = st.Page(show_compare, title="Compare", url_path="compare")
 
+keep_late_values()
 st.set_page_config(page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide")
 st.logo(str(ASSETS / "logo.svg"), size="large")
 st.navigation(
