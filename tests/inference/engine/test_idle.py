@@ -22,7 +22,7 @@ def test_a_stop_ends_the_wait_and_the_run() -> None:
     under_test = GateUnderTest(control(Action.STOP))
 
     assert not under_test.gate.idle(1000.0)
-    assert under_test.gate.is_stopped
+    assert not under_test.gate.wait()
     assert under_test.clock.now_s() == 0.0
 
 

@@ -227,9 +227,9 @@ def test_a_program_killed_mid_run_leaves_a_run_to_recover(tmp_path: Path) -> Non
     """The lock of a killed process must not keep its run from the next server."""
     script = (
         "import os, sys; from pathlib import Path\n"
-        "from inference.runs.run_file import from_json\n"
+        "from inference.runs.run_file import read_bytes\n"
         "from inference.runs.store import RunStore\n"
-        "part = from_json(Path(sys.argv[1]).read_bytes())\n"
+        "[part] = read_bytes(Path(sys.argv[1]).read_bytes())\n"
         "RunStore(Path(sys.argv[2])).journal('run-1').append(part)\n"
         "os.kill(os.getpid(), 9)\n"
     )
