@@ -12,9 +12,8 @@ from statistics import median
 from string import ascii_uppercase
 
 from inference.figures.latency import batch_tokens_per_s, latency_summary
-from inference.records.latency import LatencySummary
 from inference.records.options import ONE_BATCH
-from inference.records.run import Request, RunTrace
+from inference.records.run import Output, Request, RunTrace
 from inference.records.steps import Finish
 from inference.runs.subject_keys import SubjectKey, subject_key, titles_of
 
@@ -50,19 +49,25 @@ class Sample:
     @property
     def request(self) -> Request:
         """What was asked."""
-        return next(one for one in self.trace.requests if one.request_id == self.request_id)
+        requests = self.trace.requests
+        return next(request for request in requests if request.request_id == self.request_id)
 
     @property
     def text(self) -> str:
         """What came out."""
-        texts = (one.text for one in self.trace.outputs if one.request_id == self.request_id)
-        return next(texts, "")
+        output = self._output
+        return "" if output is None else output.text
 
     @property
     def token_ids(self) -> tuple[int, ...]:
         """The tokens that came out."""
-        outputs = (one for one in self.trace.outputs if one.request_id == self.request_id)
-        return next((one.token_ids for one in outputs), ())
+        output = self._output
+        return () if output is None else output.token_ids
+
+    @property
+    def _output(self) -> Output | None:
+        outputs = self.trace.outputs
+        return next((o for o in outputs if o.request_id == self.request_id), None)
 
     @property
     def finish(self) -> Finish | None:
@@ -151,22 +156,22 @@ def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
 def figures_of(subject: Subject) -> SubjectFigures:
     """Return the figures of a subject over its repeats."""
     first = subject.samples[0]
-    summaries = [latency_summary(one.trace, one.request_id) for one in subject.samples]
+    summaries = [latency_summary(sample.trace, sample.request_id) for sample in subject.samples]
     finish = first.finish
     return SubjectFigures(
         subject=subject,
         prompt_tokens=len(first.request.prompt_ids),
         output_tokens=len(first.token_ids),
-        ttft_s=figure_spread(one.ttft_s for one in summaries),
-        itl_p50_s=figure_spread(one.itl_p50_s for one in summaries),
-        itl_p95_s=figure_spread(one.itl_p95_s for one in summaries),
-        tpot_s=figure_spread(one.tpot_s for one in summaries),
-        tokens_per_s=figure_spread(_rate(one) for one in summaries),
-        batch_tokens_per_s=figure_spread(_batch_rate(one) for one in subject.samples),
+        ttft_s=figure_spread(summary.ttft_s for summary in summaries),
+        itl_p50_s=figure_spread(summary.itl_p50_s for summary in summaries),
+        itl_p95_s=figure_spread(summary.itl_p95_s for summary in summaries),
+        tpot_s=figure_spread(summary.tpot_s for summary in summaries),
+        tokens_per_s=figure_spread(summary.sequence_tokens_per_s for summary in summaries),
+        batch_tokens_per_s=figure_spread(_batch_rate(sample) for sample in subject.samples),
         kv_bytes=first.kv_bytes,
         finish=finish.value if finish is not None else first.trace.state.value,
-        is_cold=any(one.is_cold for one in summaries),
-        answers=len({one.text for one in subject.samples}),
+        is_cold=any(summary.is_cold for summary in summaries),
+        answers=len({sample.text for sample in subject.samples}),
     )
 
 
@@ -224,10 +229,6 @@ def _distinct_requests(trace: RunTrace) -> tuple[Request, ...]:
 
 def _batch_rate(sample: Sample) -> float | None:
     return batch_tokens_per_s(sample.trace) if len(sample.trace.requests) > 1 else None
-
-
-def _rate(summary: LatencySummary) -> float | None:
-    return summary.sequence_tokens_per_s
 
 
 def _letters(index: int) -> str:

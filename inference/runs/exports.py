@@ -78,19 +78,23 @@ def steps_parquet(traces: Sequence[RunTrace]) -> bytes:
 def figure_rows(figures: Iterable[SubjectFigures]) -> list[TableRow]:
     """Return a row for each subject: medians over the repeats, and both ends of each spread."""
     rows: list[TableRow] = []
-    for one in figures:
-        words = settings_in_words(one.subject.key)
+    for subject_figures in figures:
+        words = settings_in_words(subject_figures.subject.key)
         row: TableRow = {
-            "label": one.subject.label,
-            "title": one.subject.title,
+            "label": subject_figures.subject.label,
+            "title": subject_figures.subject.title,
             **{name.replace(" ", "_"): value for name, value in words.items()},
-            "repeats": len(one.subject.samples),
-            "prompt_tokens": one.prompt_tokens,
-            "output_tokens": one.output_tokens,
+            "repeats": len(subject_figures.subject.samples),
+            "prompt_tokens": subject_figures.prompt_tokens,
+            "output_tokens": subject_figures.output_tokens,
         }
         for name in SPREADS:
-            row |= _spread_cells(name, getattr(one, name))
-        row |= {"kv_bytes": one.kv_bytes, "finish": one.finish, "cold": one.is_cold}
+            row |= _spread_cells(name, getattr(subject_figures, name))
+        row |= {
+            "kv_bytes": subject_figures.kv_bytes,
+            "finish": subject_figures.finish,
+            "cold": subject_figures.is_cold,
+        }
         rows.append(row)
     return rows
 
