@@ -77,7 +77,13 @@ Object.defineProperty(window.document, "fonts", { value: { ready: Promise.resolv
 Object.defineProperty(window.HTMLElement.prototype, "clientWidth", { get: () => 400 });
 Object.defineProperty(window.HTMLElement.prototype, "clientHeight", { get: () => 300 });
 
-/** Wait until something holds; what never does fails by the test's time limit. */
+const LONGEST_WAIT_MS = 10_000;
+
+/** Wait until something holds; what does not come true in time fails the test. */
 export async function until(holds) {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
+  const end = performance.now() + LONGEST_WAIT_MS;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error(`it did not come true in time: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
 }

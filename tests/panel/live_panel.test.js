@@ -163,3 +163,21 @@ test("without a socket the page's frames are drawn, and it hears how far they go
 
   assert.deepEqual(said.filter(([name]) => name === "cursor"), [["cursor", 3]]);
 });
+
+test("attention weights are asked for once a socket works", TIMEOUT, async () => {
+  open("a", { frame: frame("running", { to: 3 }) });
+  const box = document.querySelector(".panel-mask");
+  const click = (name) => [...box.querySelectorAll("button")].find(({ textContent }) => textContent === name).click();
+  const asked = () => FakeSocket.all.some(({ url }) => url.includes("/live/attention/a?"));
+  click("weights");
+  assert.match(box.textContent, /which this connection does not have/);
+  assert.equal(asked(), false);
+
+  panel.link.connect();
+  FakeSocket.of("a").receive(frame("running", { from: 3, to: 4 }));
+  await until(asked);
+
+  assert.doesNotMatch(box.textContent, /which this connection does not have/);
+  await until(() => said.some(([name, value]) => name === "transport" && value === "restored"));
+  click("mask");
+});

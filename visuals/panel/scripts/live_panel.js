@@ -123,6 +123,7 @@ export class LivePanel {
   follow() {
     const { frame } = this.component.data;
     this.messages.reset();
+    this.isDrawnByPage = Boolean(frame);
     this.restart();
     this.link.on({ type: "follow", isFed: Boolean(frame) });
     if (frame) this.fed(frame);

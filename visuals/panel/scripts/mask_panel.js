@@ -49,6 +49,7 @@ export class MaskPanel {
     this.model = null;
     /** @type {number | null} */
     this.lit = null; // the position that is pointed at here or in the strip
+    this.hasSocket = true; // else the page feeds the panel
     this.isResent = false; // what was picked before there was a connection has been asked for
     /** @type {AttentionState | null} */
     this.state = null;
@@ -93,6 +94,7 @@ export class MaskPanel {
     this.model = null;
     this.lit = null;
     this.pointer.at = null;
+    this.hasSocket = !this.ctx.data.frame;
     this.pickers.clear();
     this.forget();
     this.show(this.view);
@@ -115,14 +117,15 @@ export class MaskPanel {
   }
 
   connect() {
-    const { run_id: runId, token, frame } = this.ctx.data;
+    const { run_id: runId, token } = this.ctx.data;
     if (this.view === "mask") this.link.close();
-    else if (frame) this.state = { choice: null, notice: NO_SOCKET, reason: "" };
-    else this.link.open(runId, token);
+    else if (this.hasSocket) this.link.open(runId, token);
+    else this.state = { choice: null, notice: NO_SOCKET, reason: "" };
   }
 
   /** @param {boolean} hasSocket */
   connected(hasSocket) {
+    this.hasSocket = hasSocket;
     if (hasSocket && this.state?.notice === NO_SOCKET) this.state = null;
     if (this.view === "weights") this.connect();
     this.say();
