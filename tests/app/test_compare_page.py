@@ -166,7 +166,7 @@ def test_of_ten_thousand_prompts_sixteen_are_chosen(page: AppTest) -> None:
 def test_one_prompt_is_run_under_every_combination_of_settings(page: AppTest, stage: Stage) -> None:
     page.segmented_control(key="compare-kind").set_value("One prompt, several settings").run()
     page.text_area(key="prompt").set_value("one two three four five six seven")
-    page.multiselect(key="vary-chunks").set_value(["at once", "32 a step"])
+    page.multiselect(key="vary-chunks").set_value(["at once", "32 per step"])
     page.toggle(key="warm-up").set_value(False).run()
     assert not page.exception
 
@@ -179,7 +179,7 @@ def test_one_prompt_is_run_under_every_combination_of_settings(page: AppTest, st
 def test_a_chunk_longer_than_the_prompt_fails_alone(page: AppTest, stage: Stage) -> None:
     page.segmented_control(key="compare-kind").set_value("One prompt, several settings").run()
     page.text_area(key="prompt").set_value("one")
-    page.multiselect(key="vary-chunks").set_value(["at once", "32 a step"])
+    page.multiselect(key="vary-chunks").set_value(["at once", "32 per step"])
     page.multiselect(key="vary-caches").set_value(["dynamic", "static"])
     page.toggle(key="warm-up").set_value(False).run()
 

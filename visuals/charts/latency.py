@@ -114,7 +114,7 @@ def _named(event: StepEvent) -> str:
 
 
 def _kind(event: StepEvent) -> str:
-    """Return how a step's step time must be read."""
+    """Return how a step's time must be read."""
     if event.observed:
         return "observed"
     return "cold" if event.cold else "warm"

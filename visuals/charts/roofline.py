@@ -25,12 +25,12 @@ from visuals.charts.theme import (
 )
 
 EXPLANATION = {
-    "what": "Each step as a point: how many operations it does for each byte it moves, against how "
-    "many it did a second. No step can be above the roofs: the slope is what the memory can bring, "
-    "the flat line what the processor can multiply. They meet at the ridge: left of it a step is "
-    "memory-bound, right of it compute-bound, and far below both it is overhead-bound, held up by "
-    "launches and work on the host.",
-    "how": "Operations and bytes are counted from the model's shape: weights once a step, each "
+    "what": "Each step as a point: how many operations it does per byte moved, against how "
+    "many it did per second. No step can be above the roofs: the slope is what the memory can "
+    "deliver, the flat line what the processor can multiply. They meet at the ridge: left of it a "
+    "step is memory-bound, right of it compute-bound, and far below both it is overhead-bound, "
+    "limited by launches and work on the host.",
+    "how": "Operations and bytes are counted from the model's shape: weights once per step, each "
     "sequence's K/V, attention as a causal mask allows. Times are measured step times; those of "
     "linear operations and of attention alone come from steps that were timed in parts, which are "
     "marked as observed. Roofs are measured on this device (solid) or a vendor's figures (dotted).",

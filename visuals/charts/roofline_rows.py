@@ -25,7 +25,7 @@ from visuals.charts.units import amount, percent, share, significant
 NOT_MEASURED = "This run has no roofs: they were not measured on its device when it was made."
 NOT_COUNTED = "This run's file lists no weight matrices, so its work cannot be counted."
 LEAST_INTENSITY, MOST_INTENSITY = 0.1, 1000.0
-ROOM = 3.0  # the axis goes on so far beyond the ridge
+ROOM = 3.0  # how far the axis extends beyond the ridge
 DIGITS = 4  # of a point's place
 Place = tuple[float, float]
 
@@ -72,7 +72,7 @@ def points_of(event: StepEvent, info: RunInfo, part: Part) -> RooflinePoint | No
 
 
 def cost_of(event: StepEvent, shape: ModelShape) -> StepCost:
-    """Return what a step must do at least; counted once, however many charts ask."""
+    """Return the least that a step must do; counted once for all charts."""
     return _counted(shape, tuple((row.query_tokens, row.context_tokens) for row in event.rows))
 
 

@@ -24,7 +24,7 @@ EXPLANATION = {
     "bytes of the step: weights are read once for all rows, K/V are each row's own.",
     "how": "Times measured: the step times of the steps with the idle waits between them; drawing, "
     "pausing and pacing are in none. Bytes and FLOPs counted from the model's shape.",
-    "formula": "weights are read once a step; each row reads its own K/V: "
+    "formula": "weights are read once per step; each row reads its own K/V: "
     "bytes = weights + the sum of the rows' K/V",
     "source": "Static batching keeps its rows until all are done; continuous batching refills a "
     "slot at the next step (Yu et al. 2022, Orca).",

@@ -28,7 +28,7 @@ _NAMES: list[str | alt.FieldName] = [name for name, _, _ in SERIES]
 EXPLANATION = {
     "what": "How busy the machine was during the run. GPU busy is the share of time in which any "
     "kernel ran: one small kernel reads 100 %, so it is not a share of the device's speed.",
-    "how": "Measured several times a second on a thread of its own: NVML for the GPU, psutil for "
+    "how": "Measured several times per second on a thread of its own: NVML for the GPU, psutil for "
     "CPU and memory. The engine's share is its part of all cores' time.",
     "formula": "CPU = busy time of all cores / (cores \u00d7 time between two readings)",
     "source": "NVIDIA Management Library, nvmlUtilization_t; psutil, cpu_times.",

@@ -54,6 +54,6 @@ def _bytes(facts: BatchFacts, *, key: str) -> None:
         "Bytes at a context of",
         list(names),
         **widget,
-        help="Weights are read once a step, K/V once for every row. Pale: more than the device's "
+        help="Weights are read once per step, K/V once for every row. Pale: more than the device's "
         "memory holds.",
     )

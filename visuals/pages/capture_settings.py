@@ -38,7 +38,7 @@ def cache_settings(hub: Hub) -> None:
 
 
 def _cache_setting(hub: Hub) -> None:
-    """Offer the kinds of cache that the loaded model supports; say why not of each other."""
+    """Offer the kinds of cache that the loaded model supports, and say why not the others."""
     ready = hub.engine_status().ready
     reasons = {option.kind: option.reason for option in ready.caches} if ready is not None else {}
     offered = [kind for kind in CacheKind if not reasons.get(kind)]

@@ -125,7 +125,7 @@ def _one_prompt(hub: Hub) -> None:
             **bound("vary-rows"),
             width=220,
             help="Alone, or as one batch of this many copies of the prompt: the weights are read "
-            "once a step for all of them.",
+            "once per step for all of them.",
         )
         st.multiselect("Decoding", list(TEMPERATURES), **bound("vary-choice"), width=220)
         st.multiselect(
@@ -157,7 +157,7 @@ def _how(hub: Hub, *, has_prompts: bool) -> None:
             **bound("together"),
             width=190,
             help="One after another: no run disturbs another. As one batch: the weights are "
-            "read once a step for all of them.",
+            "read once per step for all of them.",
         )
     st.number_input(
         "Repeats",

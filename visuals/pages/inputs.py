@@ -40,7 +40,7 @@ class Separator(StrEnum):
 
 
 AT_ONCE, ALONE, GREEDY = "at once", "alone", "greedy"
-CHUNKS: dict[str, int | None] = {AT_ONCE: None, "32 a step": 32, "128 a step": 128}
+CHUNKS: dict[str, int | None] = {AT_ONCE: None, "32 per step": 32, "128 per step": 128}
 ROWS: dict[str, int] = {ALONE: 1, **{f"batch of {count}": count for count in (2, 4, 8, 16)}}
 TEMPERATURES: dict[str, float] = {GREEDY: 0.0, "temperature 0.7": 0.7, "temperature 1": 1.0}
 FIRST_COLUMN = "prompt, text or messages"

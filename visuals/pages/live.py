@@ -145,7 +145,7 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             label_visibility="collapsed",
             on_change=_change_pace,
             args=(hub, run),
-            help="At most this many steps a second, for a lecture. The wait is "
+            help="At most this many steps per second, for a lecture. The wait is "
             "not part of any step time.",
         )
 

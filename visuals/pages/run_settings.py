@@ -43,7 +43,7 @@ class Split(StrEnum):
 
 
 class Pace(StrEnum):
-    """At most how many steps a second a run makes, as the page says it."""
+    """At most how many steps per second a run makes, as the page says it."""
 
     FREE = "Pace: as fast as it goes"
     TEN = "Pace: 10 steps/s"
