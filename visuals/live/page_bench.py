@@ -181,7 +181,7 @@ def _open(page: Page, url: str) -> None:
     page.goto(url)
     page.get_by_role("button", name="Start").wait_for(timeout=READY_S * 1000)
     page.get_by_role("button", name="Settings").click()
-    tokens = page.get_by_role("spinbutton", name="Most new tokens")
+    tokens = page.get_by_role("spinbutton", name="Maximum new tokens")
     tokens.fill(str(NEW_TOKENS))
     tokens.press("Enter")
     page.keyboard.press("Escape")
