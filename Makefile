@@ -30,7 +30,7 @@ check: $(TEST) $(NODE_MODULES)
 	$(NODE) node_modules/typescript/bin/tsc --project .
 
 test: $(TEST) $(NODE_MODULES) $(BROWSER) model
-	$(NODE) --test --test-reporter=dot --test-timeout=60000 "tests/panel/*.test.js"
+	$(NODE) --test --test-reporter=dot --test-timeout=120000 "tests/panel/*.test.js"
 	$(BIN)/pytest -n $(WORKERS) --maxprocesses 4 $(PYTEST)
 
 browser: $(TEST) $(BROWSER) model

@@ -13,6 +13,8 @@ from starlette.routing import Route
 from visuals.live.hub import Hub
 from visuals.live.model_slot import EngineStatus
 
+STATUS_PATH = "live/engine"  # below the server's address
+
 
 def engine_routes(hub: Hub) -> list[Route]:
     """Return the route of the engine's status over this hub."""
@@ -20,7 +22,7 @@ def engine_routes(hub: Hub) -> list[Route]:
     def status(_request: Request) -> JSONResponse:  # no coroutine, so Starlette runs it on a thread
         return JSONResponse(engine_item(hub.engine_status()), headers={"cache-control": "no-store"})
 
-    return [Route("/live/engine", status)]
+    return [Route(f"/{STATUS_PATH}", status)]
 
 
 def engine_item(status: EngineStatus) -> dict[str, object]:

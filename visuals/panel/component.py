@@ -99,6 +99,7 @@ def live_panel(
         "token": run.token,
         "label": label,
         "state": state.value,
+        "entry": "main.js",
         "scripts": scripts_address(),
         "vega": vega_address(),
         "specs": chart_specs(),

@@ -58,6 +58,11 @@ def loader() -> str:
     return (_SCRIPTS / _LOADER).read_text(encoding="utf-8")
 
 
+def loading_styles() -> str:
+    """Return the style sheet of the loading line."""
+    return (_STYLES / "loading.css").read_text(encoding="utf-8")
+
+
 def styles() -> str:
-    """Return all styles as one sheet."""
+    """Return all styles of the live panel as one sheet."""
     return "\n".join((_STYLES / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_ORDER)

@@ -22,11 +22,11 @@ def client(request: pytest.FixtureRequest) -> Iterator[TestClient]:
         yield test_client
 
 
-def test_the_entry_and_all_that_it_imports_come_from_one_versions_folder(
+def test_the_entries_and_all_that_they_import_come_from_one_versions_folder(
     client: TestClient,
 ) -> None:
     seen: set[str] = set()
-    waiting = [f"{scripts_address()}/0/main.js"]
+    waiting = [f"{scripts_address()}/0/{entry}" for entry in ("main.js", "loading_line.js")]
     while waiting:
         address = waiting.pop()
         if address in seen:

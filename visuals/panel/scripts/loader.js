@@ -1,5 +1,5 @@
-// The component's own script, which Streamlit imports from a blob: it finds the server, imports the
-// panel's modules of the page's version, and tries again where they do not come.
+// A component's own script, which Streamlit imports from a blob: it finds the server, imports the
+// modules of the page's version from its entry on, and tries again where they do not come.
 
 /** @import { Component } from "./types.js" */
 
@@ -50,6 +50,7 @@ class Mount {
   constructor(component) {
     this.component = component;
     this.scripts = component.data.scripts;
+    this.entry = component.data.entry;
     this.isClosed = false;
     /** @type {{ call(component: Component): void, close(): void } | null} */
     this.panel = null;
@@ -62,7 +63,7 @@ class Mount {
 
   async load() {
     const base = serverBase(location.href, Reflect.get(window, "__streamlit")?.BACKEND_BASE_URL);
-    const modules = await untilLoaded((number) => import(new URL(`${this.scripts}/${number}/main.js`, base).href), {
+    const modules = await untilLoaded((number) => import(new URL(`${this.scripts}/${number}/${this.entry}`, base).href), {
       failed: (error) => this.failed(error),
       isOver: () => this.isClosed,
     });

@@ -18,6 +18,7 @@ export type PanelData = {
   token: string;
   label: string;
   state: string; // of the run, as the page's buttons show it
+  entry: string; // the module that the loader imports first
   scripts: string; // where the modules of this version are, below the server's address
   vega: string; // where Vega is, below the server's address
   specs: Record<string, Row>;
@@ -30,6 +31,15 @@ export type Component = {
   data: PanelData;
   parentElement: HTMLElement | ShadowRoot;
   setStateValue(name: string, value: unknown): void;
+};
+
+/** What the engine does about its model. */
+export type EngineStatus = { stage: string; ratio: number | null; error: string };
+
+/** What Streamlit calls the loading line's script with. */
+export type LoadingComponent = {
+  data: { entry: string; scripts: string; status_address: string; status: EngineStatus };
+  parentElement: HTMLElement | ShadowRoot;
 };
 
 export type RunStatus = {

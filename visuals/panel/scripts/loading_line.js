@@ -1,0 +1,86 @@
+// The loading line: says how far the engine is with its model, and asks for that by itself. It never
+// reports anything to the page: a report would run the page again, even one that is being left.
+
+/** @import { EngineStatus, LoadingComponent } from "./types.js" */
+
+import { make } from "./elements.js";
+
+const ASKED_EVERY_MS = 500;
+
+/**
+ * Show the loading of the model where Streamlit says.
+ * @param {LoadingComponent} component
+ * @param {object} how
+ * @param {URL} how.base Where the server is.
+ */
+export function open(component, { base }) {
+  return new LoadingLine(component, new URL(component.data.status_address, base));
+}
+
+class LoadingLine {
+  /**
+   * @param {LoadingComponent} component
+   * @param {URL} address Of the engine's status.
+   */
+  constructor(component, address) {
+    this.address = address;
+    this.isClosed = false;
+    this.isFollowing = false;
+    this.host = make("div", "line");
+    this.words = make("div");
+    this.words.setAttribute("role", "status");
+    this.track = make("div", "track");
+    this.track.setAttribute("role", "progressbar");
+    this.track.setAttribute("aria-label", "Loading the model");
+    this.bar = make("div", "bar");
+    this.track.append(this.bar);
+    this.host.append(this.words, this.track);
+    component.parentElement.append(this.host);
+    this.call(component);
+  }
+
+  /** @param {LoadingComponent} component */
+  call(component) {
+    this.show(component.data.status);
+    if (!this.isFollowing) void this.follow();
+  }
+
+  close() {
+    this.isClosed = true;
+    this.host.remove();
+  }
+
+  /** @param {EngineStatus} status */
+  show(status) {
+    this.status = status;
+    const percent = 100 * (status.ratio ?? 0);
+    this.host.hidden = !status.stage && !status.error;
+    this.words.textContent = status.error
+      ? `The default model could not be loaded: ${status.error}`
+      : `Loading the model: ${status.stage} …`;
+    this.host.classList.toggle("is-error", Boolean(status.error));
+    this.track.hidden = Boolean(status.error);
+    this.track.setAttribute("aria-valuenow", String(Math.round(percent)));
+    this.bar.style.width = `${percent}%`;
+  }
+
+  async follow() {
+    this.isFollowing = true;
+    while (!this.isClosed && this.status?.stage) {
+      await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS));
+      const status = this.isClosed ? null : await this.ask();
+      if (status && !this.isClosed) this.show(status);
+    }
+    this.isFollowing = false;
+  }
+
+  /** @returns {Promise<EngineStatus | null>} Null where the server does not answer, as at its restart. */
+  async ask() {
+    try {
+      const response = await fetch(this.address);
+      return response.ok ? await response.json() : null;
+    } catch {
+      return null;
+    }
+  }
+}
