@@ -101,7 +101,7 @@ def generate_tokens(
     new_tokens: int,
     **more: Any,  # noqa: ANN401  the library's own arguments
 ) -> torch.Tensor:
-    """Return the prompt's ids and exactly so many new ones, by the library's greedy ``generate``.
+    """Return the prompt's ids and exactly that many new ones, by the library's greedy ``generate``.
 
     Args:
         model: On the library's own code.

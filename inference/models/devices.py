@@ -71,7 +71,7 @@ def _why_device(device: torch.device) -> str:
 
 def _why_dtype(device: torch.device) -> str:
     if device.type != "cuda":
-        return f"the usual one on {device.type}"
+        return "the default there"
     is_usual = _usual_dtype(device) is torch.bfloat16
     return "this GPU has it" if is_usual else "this GPU is too old for bfloat16"
 

@@ -93,7 +93,7 @@ def _recognised(content: bytes) -> tuple[str, str]:
         raise InputError(msg)
     text = _strictly(content, encoding)
     name = encoding.replace("_", "-")
-    return text, f"not UTF-8; read as {name}, so check letters with accents"
+    return text, f"not UTF-8; read as {name}, so check accented letters"
 
 
 def _likeliest(sample: bytes) -> str | None:

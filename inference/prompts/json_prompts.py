@@ -106,7 +106,7 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  JSON is anything
     except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        msg = f"it is no JSON: {reason.lower()} in line {line}; check its quotes and commas"
+        msg = f"not valid JSON: {reason.lower()} in line {line}; check its quotes and commas"
         raise InputError(msg) from error
 
 

@@ -94,7 +94,7 @@ def settings_in_words(key: SubjectKey) -> dict[str, str]:
         "kernels": key.kernels,
         "prompt fed": f"{key.chunk_tokens} a step" if key.chunk_tokens else "at once",
         "next token": _next_token(key.sampling),
-        "most new tokens": str(key.max_new_tokens),
+        "maximum new tokens": str(key.max_new_tokens),
         "run": _run(key),
     }
 

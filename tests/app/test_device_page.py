@@ -34,7 +34,7 @@ def hub() -> HubUnderTest:
             DecodeOption(mode=DecodeMode.EAGER),
             DecodeOption(mode=DecodeMode.GRAPH, reason=NO_GPU),
         ),
-        device_note="Runs on cpu (torch finds no GPU here) in float32 (the usual one on cpu).",
+        device_note="Runs on cpu (torch finds no GPU here) in float32 (the default there).",
     )
     STAGE.under_test.engine.reply(ready)
     return STAGE.under_test

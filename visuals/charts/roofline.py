@@ -81,7 +81,7 @@ def roofline(
         name: Of the points' data; the others' names begin with it.
         datasets: The rows; None leaves them to be set from outside.
         description: What the chart shows, in words.
-        tags: How the roofs drawn were come by, for the legend.
+        tags: Where the roofs drawn come from, for the legend.
         drop: Pixels from the newest prefill down to its name; a point on the roof needs more, or
             its name lies on the slope.
     """
@@ -113,7 +113,7 @@ def _ends(name: str) -> alt.Chart:
 
 
 def _dash(tags: Sequence[str]) -> alt.StrokeDash:
-    """Return the line style that says how a roof was come by."""
+    """Return the line style that says where a roof comes from."""
     scale = alt.Scale(domain=SOURCES, range=[list(PROVENANCE_DASHES[name]) for name in SOURCES])
     legend = alt.Legend(orient="top", titleOrient="left", values=list(tags))
     return alt.StrokeDash("source:N", title="roofs", scale=scale, legend=legend)

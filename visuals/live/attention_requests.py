@@ -26,7 +26,7 @@ FROM_NEXT_STEP = (
     "This layer is captured from the next step on. For the prompt's rows start another run: it "
     "begins with this choice."
 )
-ONLY_PROMPT = "The run is over: of another head only the prompt's rows are still available."
+ONLY_PROMPT = "The run is over: for other heads only the prompt rows are still available."
 OTHER_LAYER = (
     "The run is over, and this layer was not captured during it. The next run begins with the "
     "layer chosen here."

@@ -42,9 +42,9 @@ from visuals.live.tally import Tally, is_batch
 VERSION = 1
 MAX_FRAME_BYTES = 64 * 1024
 FINISH_WORDS = {
-    Finish.EOS: "end of text selected",
-    Finish.LENGTH: "most new tokens reached",
-    Finish.CONTEXT: "the context is full",
+    Finish.EOS: "end-of-text token",
+    Finish.LENGTH: "token limit reached",
+    Finish.CONTEXT: "context window full",
 }
 
 

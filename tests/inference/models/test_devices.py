@@ -57,7 +57,7 @@ def test_what_was_asked_for_needs_no_other_reason() -> None:
 def test_auto_says_why_it_took_the_cpu() -> None:
     note = choice_note(("auto", "auto"), CPU, torch.float32)
 
-    assert note == "Runs on cpu (torch finds no GPU here) in float32 (the usual one on cpu)."
+    assert note == "Runs on cpu (torch finds no GPU here) in float32 (the default there)."
 
 
 def test_every_device_has_a_name_that_people_know() -> None:

@@ -163,7 +163,7 @@ def test_a_bad_line_leaves_the_others_alone() -> None:
 
     assert texts(uploads) == ["one", "four"]
     assert [one.place for one in uploads.left_out] == ["line 2", "line 4"]
-    assert "it is no JSON" in uploads.left_out[0].reason
+    assert "not valid JSON" in uploads.left_out[0].reason
     assert "none of prompt, text, messages, conversations; it has other" in (
         uploads.left_out[1].reason
     )
@@ -235,7 +235,7 @@ def test_any_encoding_that_can_be_recognised_is_read(encoding: str, note: str) -
         ("a.txt", b"\xff\xfea\xd8", "UTF-16"),
         ("a.txt", b"", "empty; choose another file"),
         ("a.csv", b" \n\n ", "empty"),
-        ("a.json", b"[1, 2", "it is no JSON"),
+        ("a.json", b"[1, 2", "not valid JSON"),
         ("a.json", b"3", "it holds a number where a list of prompts was expected"),
         ("a.exe", b"text", "give one of .txt, .md, .csv"),
         ("noname", b"text", "give one of .txt"),

@@ -114,7 +114,7 @@ def test_figures_of_a_comparison_are_those_of_the_page() -> None:
     assert [row["label"] for row in rows] == ["A", "B"]
     assert list(rows[0])[:14] == [
         "label", "title", "prompt", "model", "dtype", "device", "attention", "cache", "decode",
-        "kernels", "prompt_fed", "next_token", "most_new_tokens", "run",
+        "kernels", "prompt_fed", "next_token", "maximum_new_tokens", "run",
     ]  # fmt: skip
     assert [row["prompt"] for row in rows] == ["ab", "c"]
     assert [float(row["tpot_s"]) for row in rows] == [one.tpot_s.middle for one in figures]

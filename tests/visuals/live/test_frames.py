@@ -205,7 +205,7 @@ def test_a_finished_run_says_why_it_finished() -> None:
     row = replace(last.rows[0], finish=Finish.CONTEXT)
     ended = replace(LONG, events=(*LONG.events[:-1], replace(last, rows=(row,))))
 
-    assert finish_words(ended) == "the context is full"
+    assert finish_words(ended) == "context window full"
     assert finish_words(replace(ended, state=RunState.STOPPED)) == ""
 
 

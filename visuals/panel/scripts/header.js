@@ -15,7 +15,7 @@ const STATE_WORDS = {
   done: "finished",
   stopped: "stopped",
   failed: "failed",
-  abandoned: "stopped: nobody watched",
+  abandoned: "stopped: nobody was watching",
 };
 
 export class HeaderPanel {

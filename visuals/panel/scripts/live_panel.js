@@ -40,7 +40,7 @@ const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
 /** @type {Record<string, string>} */
 const WAITS = {
-  queued: "Waits for the run before it.",
+  queued: "Waiting for the run ahead.",
   loading: "Comes when the model is loaded.",
   running: "Comes with the first step.",
   paused: "Comes with the first step: press Step or Resume.",
