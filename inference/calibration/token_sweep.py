@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from statistics import median
 
 from inference.calibration.ceilings import OnProgress, ShouldStop
-from inference.engine.backend import Backend
+from inference.engine.backend_protocol import Backend
 from inference.engine.clock import StepClock
 from inference.models.loading import LoadedModel
 from inference.records.rooflines import TokenSweep, TokenTiming

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from torch import Tensor
 
-from inference.engine.backend import RowBackend
+from inference.engine.backend_protocol import RowBackend
 from inference.engine.batch import Batch, BatchRow, TokenBlock
 from inference.engine.clock import StepClock, sleep
 from inference.engine.request_checks import check_chunk

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from inference.engine.backend import RowBackend
+from inference.engine.backend_protocol import RowBackend
 from inference.engine.batch import Batch, TokenBlock, decode_block
 from inference.engine.cache_rows import CacheLane
 from inference.engine.caches import together
