@@ -5,4 +5,5 @@ from __future__ import annotations
 from tests.app.stage import STAGE
 from visuals.pages.compare import compare_page
 
-compare_page(STAGE.under_test.hub, STAGE.groups, STAGE.store)
+if __name__ == "__main__":  # not in a process spawned by what the page shows
+    compare_page(STAGE.under_test.hub, STAGE.groups, STAGE.store)

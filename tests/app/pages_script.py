@@ -27,4 +27,5 @@ PAGES = {
     "runs": lambda: runs_page(HUB, STAGE.store, compared),
 }
 
-PAGES[STAGE.page]()
+if __name__ == "__main__":  # not in a process spawned by what the page shows
+    PAGES[STAGE.page]()

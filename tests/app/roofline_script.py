@@ -6,4 +6,5 @@ from inference.counting.shape_jobs import app_shape_jobs
 from tests.app.stage import STAGE
 from visuals.pages.roofline import roofline_page
 
-roofline_page(STAGE.under_test.hub, app_shape_jobs())
+if __name__ == "__main__":  # not in a process spawned by what the page shows
+    roofline_page(STAGE.under_test.hub, app_shape_jobs())

@@ -13,4 +13,5 @@ def compared(keys: object) -> None:
     st.session_state["compared"] = keys
 
 
-runs_page(STAGE.under_test.hub, STAGE.store, compared, STAGE.problem)
+if __name__ == "__main__":  # not in a process spawned by what the page shows
+    runs_page(STAGE.under_test.hub, STAGE.store, compared, STAGE.problem)

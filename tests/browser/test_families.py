@@ -187,7 +187,8 @@ def test_another_layer_picked_after_the_run_is_not_mistaken_for_the_one_shown(
     wait_until(lambda: caption(tab).startswith("Still layer 1."), state=lambda: caption(tab))
 
     assert "of layer 1," in canvas_words(tab)
-    assert "not captured during it" in tab.page.locator(".mask-foot").inner_text()
+    foot = tab.page.locator(".mask-foot")
+    wait_until(lambda: "not captured during it" in foot.inner_text(), state=foot.inner_text)
     wait_for_tip(tab, 0.25, 0.55, "weight ")
     point(tab, 0, 0)
     assert tab.complaints == []

@@ -26,7 +26,7 @@ SHOWN = {
     "Live": ".st-key-prompt textarea",
     "Compare": "text=Or paste prompts",
     "Roofline": "role=tab[name='Where the bottleneck turns']",
-    "Batching": "role=tab[name='Latency of each request']",
+    "Batching": "role=tab[name='Latency per request']",
     "Device": "text=Start a run on the Live page",
     "Runs": "text=Open run files",
 }

@@ -56,17 +56,28 @@ def _compare(keys: Sequence[str]) -> None:
 
 COMPARE = st.Page(show_compare, title="Compare", url_path="compare")
 
-keep_late_values()
-st.set_page_config(page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide")
-st.logo(str(ASSETS / "logo.svg"), size="large")
-st.navigation(
-    [
-        st.Page(show_live, title="Live", url_path="live", default=True),
-        COMPARE,
-        st.Page(show_roofline, title="Roofline", url_path="roofline"),
-        st.Page(show_batching, title="Batching", url_path="batching"),
-        st.Page(show_device, title="Device", url_path="device"),
-        st.Page(show_runs, title="Runs", url_path="runs"),
-    ],
-    position="top",
-).run()
+
+def main() -> None:
+    """Show the page that the address names."""
+    keep_late_values()
+    st.set_page_config(
+        page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide"
+    )
+    st.logo(str(ASSETS / "logo.svg"), size="large")
+    st.navigation(
+        [
+            st.Page(show_live, title="Live", url_path="live", default=True),
+            COMPARE,
+            st.Page(show_roofline, title="Roofline", url_path="roofline"),
+            st.Page(show_batching, title="Batching", url_path="batching"),
+            st.Page(show_device, title="Device", url_path="device"),
+            st.Page(show_runs, title="Runs", url_path="runs"),
+        ],
+        position="top",
+    ).run()
+
+
+# A spawned process (the engine, a shape job, the templates) imports the script that runs here under
+# another name; it must not draw a page, nor make a hub.
+if __name__ == "__main__":
+    main()
