@@ -1,8 +1,8 @@
 """Fixtures that several tests share, limits and workers.
 
 Nothing here needs a network but the default model's fetch. `make test` gives the tests to several
-workers: whatever drives the browser goes to one of them, every other file to the next that is free,
-so that the fixtures of a file are made once.
+workers: whatever drives the browser goes to two of them, golden tests to one, and every other file
+to the next that is free, so that the fixtures of a file are made once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # Seconds that a test of a slow kind may take; all others have the limit in pyproject.toml.
 LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
-# Folders whose files share a server or a large model, so that one worker takes them all.
-WHOLE_FOLDERS = ("tests/browser/", "tests/golden/")
+# Files that share a server or a large model, so that one worker takes them all, longest first: two
+# halves of the browser's tests, each of which mostly waits, and the golden tests.
+TOGETHER = (
+    ("tests/browser/test_a", "tests/browser/test_l"),
+    ("tests/browser/",),
+    ("tests/golden/",),
+)
 
 
 @pytest.fixture(scope="session")
@@ -46,12 +51,18 @@ def tiny_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give slow kinds of tests their limits, and begin with the browser, which takes longest."""
+    """Give slow kinds of tests their limits, and begin with those that take longest."""
     for item in items:
         limit_s = next((LIMITS_S[kind] for kind in LIMITS_S if item.get_closest_marker(kind)), None)
         if limit_s is not None and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(limit_s))
-    items.sort(key=lambda item: not item.nodeid.startswith(WHOLE_FOLDERS[0]))
+    items.sort(key=lambda item: group_of(item.nodeid))
+
+
+def group_of(nodeid: str) -> int:
+    """Return which of the files that stay together a test is in; one more where in none."""
+    groups = (index for index, starts in enumerate(TOGETHER) if nodeid.startswith(starts))
+    return next(groups, len(TOGETHER))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -74,14 +85,20 @@ def pytest_runtest_makereport(
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Return a worker for each processor, up to three, and one more, since the browser's wait."""
+    return min(os.cpu_count() or 1, 3) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:  # noqa: ANN401  xdist's own type is private
-    """Return a scheduler that keeps a file, and some folders, on one worker."""
+    """Return a scheduler that keeps a file, and files that belong together, on one worker."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415  only where there are workers
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            whole = next((each for each in WHOLE_FOLDERS if nodeid.startswith(each)), None)
-            return whole or nodeid.partition("::")[0]
+            group = group_of(nodeid)
+            return str(group) if group < len(TOGETHER) else nodeid.partition("::")[0]
 
     config.option.loadscopereorder = False  # the order of collection: longest first
     return ByFile(config, log)
