@@ -25,6 +25,7 @@ PAGES = {
     "batching": lambda: batching_page(HUB),
     "device": lambda: device_page(HUB),
     "runs": lambda: runs_page(HUB, STAGE.store, compared),
+    "none": lambda: None,
 }
 
 if __name__ == "__main__":  # not in a process spawned by what the page shows

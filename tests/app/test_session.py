@@ -47,6 +47,17 @@ def names_of_state(source: str) -> Iterable[str]:
             yield ast.unparse(node)
 
 
+def test_a_value_counts_although_its_page_is_left_before_it_is_drawn_again(page: AppTest) -> None:
+    """The press that leaves a page stops the script that the value started."""
+    page.text_area(key="prompt").set_value("typed just before the press")
+    STAGE.page = "none"
+    page.run()
+
+    switched(page, "live")
+
+    assert page.text_area(key="prompt").value == "typed just before the press"
+
+
 def test_one_module_alone_touches_session_state() -> None:
     """Pages read 51 string keys, each with a default of its own."""
     touching = {path.stem for path in MODULES if list(names_of_state(path.read_text("utf-8")))}

@@ -140,11 +140,9 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
         st.selectbox(
             "Pace",
             list(Pace),
-            **bound("pace"),
+            **bound("pace", then=partial(_change_pace, hub, run)),
             width=230,
             label_visibility="collapsed",
-            on_change=_change_pace,
-            args=(hub, run),
             help="At most this many steps per second, for a lecture. The wait is "
             "not part of any step time.",
         )

@@ -128,11 +128,9 @@ def _controls(hub: Hub, state: ReplayState, run: LiveRun) -> None:
     st.selectbox(
         "Speed",
         list(SPEEDS),
-        **bound("speed", list(SPEEDS)),
+        **bound("speed", list(SPEEDS), then=partial(_change_speed, hub, run)),
         width=170,
         label_visibility="collapsed",
-        on_change=_change_speed,
-        args=(hub, run),
     )
 
 

@@ -7,8 +7,9 @@ taken back into it, so a value outlives its widget when a page is left.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 import streamlit as st
@@ -50,10 +51,15 @@ class Session:
 
 
 class Bound(TypedDict):
-    """The arguments that tie a widget to its field."""
+    """The arguments that tie a widget to its field.
+
+    A change is taken in a callback: those run before any script, so a value counts even where the
+    press that leaves its page stops the script that would have drawn the widget again.
+    """
 
     key: str
     persist_state: Literal["session"]
+    on_change: Callable[[], None]
 
 
 def session() -> Session:
@@ -80,7 +86,13 @@ def field_of(key: str) -> Any:  # noqa: ANN401  # each field has a type of its o
     return _field(ours, key)
 
 
-def bound(key: str, options: Sequence[object] | None = None, *, first: object = None) -> Bound:
+def bound(
+    key: str,
+    options: Sequence[object] | None = None,
+    *,
+    first: object = None,
+    then: Callable[[], None] | None = None,
+) -> Bound:
     """Return the arguments that draw the widget with this key from its field.
 
     Args:
@@ -88,6 +100,7 @@ def bound(key: str, options: Sequence[object] | None = None, *, first: object = 
         options: What the widget offers, where that is not always the same. A value that is not
             among them gives way to the first of them.
         first: What it gives way to instead.
+        then: Called once a changed value has been taken.
     """
     ours = _ours()
     said = _take(ours, key)
@@ -96,7 +109,7 @@ def bound(key: str, options: Sequence[object] | None = None, *, first: object = 
     if key not in ours.drawn or said != value:
         st.session_state[key] = _as_widget(value)
         ours.drawn.add(key)
-    return Bound(key=key, persist_state="session")
+    return Bound(key=key, persist_state="session", on_change=partial(_changed, key, then))
 
 
 def change(**values: object) -> None:
@@ -151,6 +164,12 @@ def _take(ours: Session, key: str) -> object:
     if (said := _said(key)) is not None:
         _put(ours, key, said)
     return said
+
+
+def _changed(key: str, then: Callable[[], None] | None) -> None:
+    _take(_ours(), key)
+    if then is not None:
+        then()
 
 
 def _field(ours: Session, key: str) -> object:
