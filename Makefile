@@ -2,7 +2,7 @@
 
 BIN := .venv/bin
 PORT ?= 8501
-WORKERS ?= auto
+WORKERS ?= logical
 GPU_OUT ?= gpu-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
@@ -31,7 +31,7 @@ check: $(TEST) $(NODE_MODULES)
 
 test: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(NODE) --test --test-reporter=dot --test-timeout=120000 "tests/panel/*.test.js"
-	$(BIN)/pytest -n $(WORKERS) $(PYTEST)
+	$(BIN)/pytest -n $(WORKERS) --maxprocesses 4 $(PYTEST)
 
 browser: $(TEST) $(BROWSER) model
 	$(BIN)/pytest -m browser

@@ -1,8 +1,8 @@
 """Fixtures that several tests share, limits and workers.
 
 Nothing here needs a network but the default model's fetch. `make test` gives the tests to several
-workers: whatever drives the browser goes to two of them, golden tests to one, and every other file
-to the next that is free, so that the fixtures of a file are made once.
+workers: whatever drives the browser goes to one of them, golden tests to another, and every other
+file to the next that is free, so that the fixtures of a file are made once.
 """
 
 from __future__ import annotations
@@ -24,13 +24,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # Seconds that a test of a slow kind may take; all others have the limit in pyproject.toml.
 LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
-# Files that share a server or a large model, so that one worker takes them all, longest first: two
-# halves of the browser's tests, each of which mostly waits, and the golden tests.
-TOGETHER = (
-    ("tests/browser/test_a", "tests/browser/test_l"),
-    ("tests/browser/",),
-    ("tests/golden/",),
-)
+# Folders whose files share a server or a large model, so that one worker takes them all; the
+# longest first.
+TOGETHER = ("tests/browser/", "tests/golden/")
 
 
 @pytest.fixture(scope="session")
@@ -50,8 +46,17 @@ def tiny_model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_tiny_model(tmp_path_factory.mktemp("models") / "tiny-llama")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that takes the long tests along."""
+    parser.addoption("--long", action="store_true", help="run the tests marked long as well")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give slow kinds of tests their limits, and begin with those that take longest."""
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         limit_s = next((LIMITS_S[kind] for kind in LIMITS_S if item.get_closest_marker(kind)), None)
         if limit_s is not None and item.get_closest_marker("timeout") is None:
@@ -82,12 +87,6 @@ def pytest_runtest_makereport(
             )
         )
     return report
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Return a worker for each processor, up to three, and one more, since the browser's wait."""
-    return min(os.cpu_count() or 1, 3) + 1
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -125,14 +125,21 @@ def test_the_walk_has_every_pair_of_pages() -> None:
     assert sorted(pairwise(walk)) == sorted(pairs)
 
 
-@pytest.mark.timeout(600)  # starts the app twice
-def test_fifty_presses_at_random_moments_end_on_the_page_pressed(
-    browser: Browser, tmp_path: Path
+@pytest.mark.parametrize(
+    ("starts", "expected"),
+    [
+        pytest.param(("first",), 10, id="there-and-back"),
+        pytest.param(("first", "second"), 50, id="fifty", marks=pytest.mark.long),
+    ],
+)
+@pytest.mark.timeout(600)  # starts the app, twice where there are fifty presses
+def test_presses_at_random_moments_end_on_the_page_pressed(
+    browser: Browser, tmp_path: Path, starts: tuple[str, ...], expected: int
 ) -> None:
     """A message of the page that was left ran that page again, and its prompt was empty."""
     moments = Random(11)
     presses = 0
-    for start in ("first", "second"):
+    for start in starts:
         (tmp_path / start).mkdir()
         with running_app(tmp_path / start) as server:
             visits: list[Visit] = []
@@ -149,4 +156,4 @@ def test_fifty_presses_at_random_moments_end_on_the_page_pressed(
                 visit.page.context.close()
             presses += sum(len(visit.pressed) - 1 for visit in visits)
 
-    assert presses == 50
+    assert presses == expected

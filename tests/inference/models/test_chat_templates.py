@@ -33,7 +33,7 @@ GIGABYTES = (
     "{% for _ in range(40) %}{% set all.text = all.text ~ all.text %}{% endfor %}{{ all.text }}"
 )
 LONG = "{{ 'x' * 2000000 }}"
-LIMIT_S = 2.0
+LIMIT_S = 1.0
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -83,7 +83,7 @@ def test_a_template_that_refuses_says_why_and_costs_no_process(templates: Templa
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        pytest.param(ENDLESS, "took more than 2 s and was stopped", id="endless"),
+        pytest.param(ENDLESS, "took more than 1 s and was stopped", id="endless"),
         pytest.param(GIGABYTES, "took more than 256 MiB of memory and was stopped", id="gigabytes"),
     ],
 )
@@ -102,17 +102,16 @@ def test_a_template_that_was_ended_is_not_waited_for_again_at_once(
     template = ENDLESS + "another"
     with pytest.raises(PromptError):
         templates.render(hello(template))
+    ready = templates.process_id
 
-    started_s = time.monotonic()
     with pytest.raises(PromptError, match="was stopped"):
         templates.render(hello(template))
-    assert time.monotonic() - started_s < LIMIT_S
+    assert templates.process_id == ready
 
     now.time_s += REFUSED_FOR_S
-    started_s = time.monotonic()
     with pytest.raises(PromptError, match="was stopped"):
         templates.render(hello(template))
-    assert time.monotonic() - started_s >= LIMIT_S
+    assert templates.process_id != ready
 
 
 def test_a_text_far_longer_than_the_prompt_is_refused(templates: TemplateProcess) -> None:
