@@ -35,6 +35,11 @@ def new_tokens(tab: Tab, count: int) -> None:
     tab.page.keyboard.press("Escape")
 
 
+def slow_down(tab: Tab) -> None:
+    """Have runs take five steps a second: one that only has to go on leaves time to others."""
+    choose(tab, "pace", "Pace: 5 steps/s")
+
+
 def finish(tab: Tab) -> None:
     """Wait until the run has ended, however it ended."""
     tab.wait_for(lambda panel: panel.state in FINAL)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.actions import OpenTab, finish, fit_every_width, new_tokens
+from tests.browser.actions import OpenTab, finish, fit_every_width, new_tokens, slow_down
 from tests.browser.conftest import Tab
 
 pytestmark = pytest.mark.browser
@@ -62,6 +62,7 @@ def test_a_reload_brings_the_run_back_and_leaves_it_running(open_tab: OpenTab) -
     tab = open_tab()
     tab.type_prompt("Tell me a long story about a river.")
     new_tokens(tab, 200)
+    slow_down(tab)
     tab.start()
     tab.wait_for(lambda panel: panel.steps >= 3)
     before = tab.panel().ids
@@ -80,6 +81,7 @@ def test_stop_frees_the_engine_for_the_next_run(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.type_prompt("Tell me a long story about a mountain.")
     new_tokens(tab, 400)
+    slow_down(tab)
     tab.start()
     tab.wait_for(lambda panel: panel.steps >= 2)
 
@@ -97,6 +99,7 @@ def test_reruns_do_not_remount_the_panel_or_disturb_the_run(open_tab: OpenTab) -
     tab = open_tab()
     tab.type_prompt("Tell me a long story about the sea.")
     new_tokens(tab, 300)
+    slow_down(tab)
     tab.start()
     tab.wait_for(lambda panel: panel.steps >= 2)
     mounts, steps = tab.panel().mounts, tab.panel().steps
@@ -133,6 +136,7 @@ def test_a_second_session_waits_in_the_queue_and_sees_its_place(open_tab: OpenTa
     first, second = open_tab(), open_tab()
     first.type_prompt("Tell me a long story about the wind.")
     new_tokens(first, 400)
+    slow_down(first)
     first.start()
     first.wait_for(lambda panel: panel.steps >= 1)
 
@@ -144,13 +148,14 @@ def test_a_second_session_waits_in_the_queue_and_sees_its_place(open_tab: OpenTa
     first.press("Stop")
 
     second.wait_for(lambda panel: panel.state == "done" and len(panel.ids) <= 3)
-    assert first.panel().state == "stopped"
+    first.wait_for(lambda panel: panel.state == "stopped")
 
 
 def test_a_closed_tab_ends_its_run_after_the_grace_time(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.type_prompt("Tell me a very long story about the moon.")
     new_tokens(tab, 2000)
+    slow_down(tab)
     tab.start()
     tab.wait_for(lambda panel: panel.steps >= 1)
     tab.page.wait_for_url("**run=*")
