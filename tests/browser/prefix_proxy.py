@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 @contextmanager
-def proxied(url: str, prefix: str) -> Iterator[str]:
+def proxied(url: str, prefix: str) -> Generator[str]:
     """Yield the address under which the app at ``url`` is to be found below a prefix."""
     target = urlsplit(url)
     with socket.create_server(("127.0.0.1", 0)) as listener:
