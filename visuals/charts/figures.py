@@ -79,7 +79,7 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
 def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, ...]:
     """Return the figures of the time between two tokens."""
     steps = len(summary.itl_s) - summary.excluded_steps
-    note = f"{counted(summary.excluded_steps, 'observed step')} left out"
+    note = f"without {summary.excluded_steps} observed"  # short: a card has no room for more
     note = note if summary.excluded_steps else ""
     note = ", ".join(part for part in (COLD * is_cold, note) if part)
     texts = {

@@ -38,7 +38,7 @@ def test_figures_say_how_many_observed_steps_they_leave_out() -> None:
     events = (*RUN.events[:2], replace(RUN.events[2], observed=True))
     figures = {figure.key: figure for figure in headline(replace(RUN, events=events), "r0")}
 
-    assert figures["tpot"].note == "cold, 1 observed step left out"
+    assert figures["tpot"].note == "cold, without 1 observed"
     assert figures["tpot"].steps == 1
 
 
