@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -27,6 +28,7 @@ from visuals.live.live_run import LiveRun
 from visuals.live.run_saver import RunSaver
 from visuals.live.surroundings import Surroundings
 
+PATIENCE_S = 60.0  # for a machine that has other things to do
 GRACE_S = 30.0
 FIRST = AttentionChoice(layer=1)
 POINT = SweepPoint(label="a sweep", size=1, best=2e9, median=1.8e9, worst=1e9, repeats=7)
@@ -145,3 +147,14 @@ def taken_apart(message: bytes) -> Message:
         at = len(body)
     assert at == len(body)
     return Message(len(message), header, arrays)
+
+
+def viewers_left(run: LiveRun) -> int:
+    """Return how many viewers a run still has, once those that are going have gone.
+
+    A closed socket's viewer is counted off on a thread, which may come after the socket's end.
+    """
+    end = time.monotonic() + PATIENCE_S
+    while run.viewers and time.monotonic() < end:
+        time.sleep(0.01)
+    return run.viewers

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from inference.process.messages import CaptureAttention
 from inference.records.attention import AttentionChoice
-from tests.visuals.live_doubles import FIRST, CapturedHub, taken_apart
+from tests.visuals.live_doubles import FIRST, CapturedHub, taken_apart, viewers_left
 from tests.visuals.traces import trace_of
 from visuals.live.attention_feed import Captured
 from visuals.live.attention_requests import RECORDED
@@ -108,7 +108,7 @@ def test_bytes_close_the_socket(under_test: CapturedHub, client: TestClient) -> 
             socket.receive_bytes()
 
     assert closing.value.code == 1003
-    assert run.viewers == 0
+    assert viewers_left(run) == 0
 
 
 def test_a_message_that_takes_long_holds_up_no_other_viewer(

@@ -18,7 +18,7 @@ from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.records.telemetry import TelemetrySample
 from tests.builders import byte_id
-from tests.visuals.live_doubles import HubUnderTest
+from tests.visuals.live_doubles import HubUnderTest, viewers_left
 from visuals.live.live_run import LiveRun
 from visuals.live.route import frame_interval_s, live_routes
 
@@ -159,7 +159,7 @@ def test_a_viewer_is_counted_while_the_socket_is_open(
         under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
         frames_until_closed(socket)
 
-    assert (during, run.viewers) == (1, 0)
+    assert (during, viewers_left(run)) == (1, 0)
 
 
 @pytest.mark.parametrize("value", ["-1", "abc", "1e9", "²", "99999999999999999999"])
@@ -201,7 +201,7 @@ def test_bytes_close_the_socket_and_the_viewer_is_counted_no_more(
             socket.receive_text()
 
     assert closing.value.code == UNACCEPTABLE_DATA
-    assert run.viewers == 0
+    assert viewers_left(run) == 0
 
 
 def test_frames_that_take_long_hold_up_no_other_viewer(
