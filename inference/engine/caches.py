@@ -137,11 +137,6 @@ class LayerBytes:
         self.used += stored_bytes // (rows * columns) * real + scale_bytes
         self.allocated += stored_bytes + scale_bytes
 
-    @property
-    def is_empty(self) -> bool:
-        """True when the layer keeps nothing at all."""
-        return not self.allocated and not self.state
-
 
 def tokens_seen(layer: object) -> int | None:
     """Return how many tokens a growing layer was given, None where it does not count them.
