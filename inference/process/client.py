@@ -24,7 +24,7 @@ SHUTDOWN_GRACE_S = 3.0
 
 def _engine_main(connection: Connection) -> None:
     """Run the engine in the child; named by string so that the app never imports torch."""
-    importlib.import_module("inference.process.worker").serve(connection)
+    importlib.import_module("inference.process.worker").run_engine(connection)
 
 
 class EngineClient:

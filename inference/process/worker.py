@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Callable
 from multiprocessing.connection import Connection
+from typing import Protocol
 
 from inference.calibration.ceilings_store import saved_ceilings
 from inference.engine.caches import cache_options
@@ -17,6 +19,7 @@ from inference.engine.step_capture import decode_options
 from inference.models.attention_implementations import attention_options
 from inference.models.devices import device_options
 from inference.models.loading import LoadedModel, load_model
+from inference.process.idle_work import IdleWork
 from inference.process.measurements import Surveyor, device_and_dtype
 from inference.process.messages import (
     Attended,
@@ -53,23 +56,54 @@ NO_CAPTURE = (
 )
 
 
-def serve(connection: Connection) -> None:
-    """Obey commands until one says to shut down or the app is gone."""
+class Host(Protocol):
+    """What obeys the commands.
+
+    Attributes:
+        idle: What is done while none comes.
+    """
+
+    idle: IdleWork
+
+    @property
+    def later(self) -> list[Command]:
+        """Commands received already, to be obeyed before any other."""
+        ...
+
+    def obey(self, command: Command) -> bool:
+        """Carry out one command; False when the process should end."""
+        ...
+
+
+def run_engine(connection: Connection) -> None:
+    """Be the engine process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the app's to handle
-    engine_host = EngineHost(connection)
+    serve(connection, EngineHost)
+
+
+def serve(connection: Connection, host_of: Callable[[Connection], Host]) -> None:
+    """Obey commands until one says to shut down or the app is gone; work while none comes."""
+    host = host_of(connection)
     while True:
         try:
-            command = engine_host.later.pop(0) if engine_host.later else connection.recv()
+            if not host.later:
+                host.idle.until_command()
+            command = host.later.pop(0) if host.later else connection.recv()
         except (EOFError, OSError):
             return
-        if isinstance(command, Shutdown) or not engine_host.obey(command):
+        if isinstance(command, Shutdown) or not host.obey(command):
             return
 
 
 class EngineHost:
-    """The model held, the engine over it, and the latest run."""
+    """The model held, the engine over it, and the latest run.
+
+    Attributes:
+        idle: What is done while no command comes.
+    """
 
     def __init__(self, connection: Connection) -> None:
+        self.idle = IdleWork(connection)
         self._connection = connection
         self._outbox = Outbox(connection)
         self._runner: Runner | None = None
