@@ -6,7 +6,7 @@ median over the repeats; its spread is the largest less the smallest. No torch, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from statistics import median
 from string import ascii_uppercase
@@ -15,6 +15,7 @@ from inference.figures.latency import batch_tokens_per_s, latency_summary
 from inference.records.options import ONE_BATCH
 from inference.records.run import Output, Request, RunTrace
 from inference.records.steps import Finish
+from inference.runs.row_bytes import kv_bytes_at_end
 from inference.runs.subject_keys import SubjectKey, subject_key, titles_of
 
 
@@ -78,16 +79,8 @@ class Sample:
 
     @property
     def kv_bytes(self) -> int | None:
-        """K/V bytes of this request's tokens after its last step, counted from the shape.
-
-        The cache's own tensors hold the whole batch, so they are asked only where it is alone.
-        """
-        if len(self.trace.requests) == 1:
-            return self.trace.events[-1].cache.used_bytes if self.trace.events else None
-        per_token = self.trace.info.shape.kv_bytes_per_token
-        rows = (row for event in reversed(self.trace.events) for row in event.rows)
-        stored = next((r.context_tokens for r in rows if r.request_id == self.request_id), None)
-        return per_token * stored if per_token is not None and stored is not None else None
+        """K/V bytes of this request's tokens after its last step, read off the cache's tensors."""
+        return kv_bytes_at_end(self.trace, self.request_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,21 +190,6 @@ def difference(first: FigureSpread, second: FigureSpread) -> tuple[float, bool |
     if first.width is None or second.width is None:
         return ratio, None
     return ratio, abs(second.middle - first.middle) > max(first.width, second.width)
-
-
-def fitted_line(points: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """Return slope and intercept of the least squares line; None for fewer than two different x.
-
-    Source:
-        Ordinary least squares with one regressor: slope = cov(x, y) / var(x).
-    """
-    if len({x for x, _ in points}) < 2:  # noqa: PLR2004  a line needs two points
-        return None
-    mean_x = sum(x for x, _ in points) / len(points)
-    mean_y = sum(y for _, y in points) / len(points)
-    variance = sum((x - mean_x) ** 2 for x, _ in points)
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / variance
-    return slope, mean_y - slope * mean_x
 
 
 def _distinct_requests(trace: RunTrace) -> tuple[Request, ...]:

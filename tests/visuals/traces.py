@@ -112,7 +112,20 @@ def batch_of(trace: RunTrace, rows: int) -> RunTrace:
     ids = [f"r{row}" for row in range(rows)]
     requests = tuple(replace(trace.requests[0], request_id=one) for one in ids)
     events = tuple(
-        replace(event, rows=tuple(replace(event.rows[0], request_id=one) for one in ids))
+        replace(
+            event,
+            rows=tuple(replace(event.rows[0], request_id=one) for one in ids),
+            cache=_copied(event.cache, rows),
+        )
         for event in trace.events
     )
     return replace(trace, requests=requests, events=events)
+
+
+def _copied(cache: CacheState, rows: int) -> CacheState:
+    return replace(
+        cache,
+        used_bytes=cache.used_bytes * rows,
+        allocated_bytes=cache.allocated_bytes * rows,
+        bytes_per_layer=tuple(size * rows for size in cache.bytes_per_layer),
+    )

@@ -160,7 +160,7 @@ def comparison_charts(subjects: Sequence[Subject]) -> tuple[NamedChart, ...]:
             name="kv-growth",
             title="K/V cache by step",
             build=partial(compare.kv_growth, subjects),
-            caption="Measured on the cache's own tensors; in a batch, all rows together.",
+            caption="Measured on the cache's own tensors; of a batch, one row's part.",
         ),
         *((points,) if is_counted else ()),
     )

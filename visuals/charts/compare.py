@@ -19,7 +19,8 @@ from visuals.charts.compare_rows import (
     subject_step_rows,
     ttft_rows,
 )
-from visuals.charts.theme import DASHED, HOST, SOLID, Chart, Row, finished, whole_numbers
+from visuals.charts.letters import letter_rows
+from visuals.charts.theme import DASHED, HOST, ROOF, SOLID, Chart, Row, finished, whole_numbers
 
 # Source: Okabe and Ito 2008, "Color Universal Design"; their yellow is too pale on white.
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#707070", "#8C6D00")
@@ -56,7 +57,9 @@ def kv_growth(subjects: Sequence[Subject]) -> Chart:
 def ttft_by_prompt(subjects: Sequence[Subject]) -> Chart:
     """Return a point for each run: time to first token over prompt tokens, and a fitted line."""
     rows = [row for one in subjects for row in ttft_rows(one)]
-    x = alt.X("prompt_tokens:Q", title="prompt tokens", scale=alt.Scale(zero=False))
+    x = alt.X(
+        "prompt_tokens:Q", title="prompt tokens", axis=whole_numbers(), scale=alt.Scale(zero=False)
+    )
     y = alt.Y("ms:Q", title="TTFT, ms", axis=alt.Axis(tickCount=5), scale=alt.Scale(zero=True))
     points = alt.Chart(alt.NamedData("ttft")).encode(x=x, y=y, color=_colour(subjects))
     dots = points.mark_point(size=90, filled=True, opacity=0.9).encode(
@@ -67,9 +70,10 @@ def ttft_by_prompt(subjects: Sequence[Subject]) -> Chart:
             alt.Tooltip("kind:N"),
         ]
     )
-    letters = points.mark_text(dx=9, align="left", fontSize=13).encode(text="label:N")
+    named = alt.Chart(alt.NamedData("letters")).encode(x=x, y=y, color=_letter_colour(subjects))
+    letters = named.mark_text(dx=9, align="left", fontSize=13).encode(text="text:N")
     chart = alt.layer(dots, letters)
-    datasets = {"ttft": rows}
+    datasets = {"ttft": rows, "letters": letter_rows(rows, "prompt_tokens", "ms", to_zero=True)}
     if fitted := fit_rows(rows):
         datasets["fit"] = fitted
         line = alt.Chart(alt.NamedData("fit")).mark_line(color=HOST, strokeDash=list(DASHED))
@@ -80,7 +84,7 @@ def ttft_by_prompt(subjects: Sequence[Subject]) -> Chart:
 def roofline_points(subjects: Sequence[Subject], ceilings: Ceilings | None = None) -> Chart:
     """Return two points for each subject, prefill and decode, under the roofs where known."""
     rows = [row for one in subjects for row in roofline_rows(one)]
-    log, axis = alt.Scale(type="log"), alt.Axis(grid=False)
+    log, axis = alt.Scale(type="log"), alt.Axis(grid=False, format=",.3~r")
     x = alt.X("intensity:Q", title="FLOP/byte", scale=log, axis=axis)
     y = alt.Y("gflops:Q", title="GFLOP/s", scale=log, axis=axis)
     base = alt.Chart(alt.NamedData("points")).encode(x=x, y=y, color=_colour(subjects))
@@ -98,9 +102,10 @@ def roofline_points(subjects: Sequence[Subject], ceilings: Ceilings | None = Non
             alt.Tooltip("gflops:Q", title="GFLOP/s, counted FLOPs over measured step times"),
         ],
     )
-    letters = base.mark_text(dx=10, align="left", fontSize=13).encode(text="label:N")
+    named = alt.Chart(alt.NamedData("letters")).encode(x=x, y=y, color=_letter_colour(subjects))
+    letters = named.mark_text(dx=10, align="left", fontSize=13).encode(text="text:N")
     chart = alt.layer(points, letters)
-    datasets = {"points": rows}
+    datasets = {"points": rows, "letters": letter_rows(rows, "intensity", "gflops", is_log=True)}
     if corners := roof_rows(rows, ceilings):
         datasets["roofs"] = corners
         roofs = alt.Chart(alt.NamedData("roofs")).mark_line(color=HOST, strokeWidth=2)
@@ -123,15 +128,14 @@ def _lines(
             alt.Tooltip(f"{value[0]}:Q", title=value[1], format=".4~g"),
         ],
     )
-    letters = alt.Chart(alt.NamedData("ends")).encode(x=axis, y=y, color=_colour(subjects))
+    letters = alt.Chart(alt.NamedData("ends")).encode(x=axis, y=y, color=_letter_colour(subjects))
     chart = alt.layer(
         lines,
-        letters.mark_text(dx=6, align="left", fontSize=14, fontWeight="bold").encode(
-            text="label:N"
-        ),
+        letters.mark_text(dx=6, align="left", fontSize=14, fontWeight="bold").encode(text="text:N"),
     )
     last = {row["label"]: row for row in rows}
-    datasets = {"lines": rows, "ends": list(last.values())}
+    ends = letter_rows(list(last.values()), "k", value[0], to_zero=True)
+    datasets = {"lines": rows, "ends": ends}
     return _sized(chart, datasets, f"Lines: {what}, one for each subject.")
 
 
@@ -143,6 +147,11 @@ def _colour(subjects: Sequence[Subject]) -> alt.Color:
     labels = [one.label for one in subjects]
     hues = [HUES[index % len(HUES)] for index in range(len(labels))]
     return alt.Color("label:N", title=None, scale=alt.Scale(domain=labels, range=hues), legend=None)
+
+
+def _letter_colour(subjects: Sequence[Subject]) -> alt.Color:
+    """Return a subject's own colour for its letter, and grey for the letters of several."""
+    return alt.condition("datum.text !== datum.label", alt.value(ROOF), _colour(subjects))
 
 
 def _dash(subjects: Sequence[Subject]) -> alt.StrokeDash:

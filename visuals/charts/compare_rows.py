@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from inference.counting.costs import step_cost
+from inference.figures.fitted_lines import LEAST_PLACES, fitted_line
 from inference.figures.latency import latency_summary
 from inference.records.costs import Ceilings
 from inference.records.errors import InputError
 from inference.records.steps import Phase, StepEvent
-from inference.runs.comparisons import Sample, Subject, fitted_line
+from inference.runs.comparisons import Sample, Subject
+from inference.runs.row_bytes import kv_bytes_by_step
 from visuals.charts.axes import stride_for
 from visuals.charts.theme import Row
 from visuals.charts.units import mebibytes, milliseconds, significant
@@ -30,14 +32,13 @@ def subject_step_rows(subject: Subject, over: str) -> list[Row]:
 
 
 def cache_rows(subject: Subject) -> list[Row]:
-    """Return a row for the end of prefill and for each decode step of the first repeat."""
-    events = subject.samples[0].trace.events
-    prefill = sum(event.phase is Phase.PREFILL for event in events)
-    stored = {
-        event.index - prefill + 1: mebibytes(event.cache.used_bytes)
-        for event in events
-        if event.index >= prefill - 1
-    }
+    """Return the K/V of a row after its prefill (0) and each of its decode steps, first repeat."""
+    sample = subject.samples[0]
+    stored: dict[int, float | None] = {}
+    decoded = 0
+    for event, size in kv_bytes_by_step(sample.trace, sample.request_id):
+        decoded += event.phase is Phase.DECODE
+        stored[decoded] = mebibytes(size)
     return _thinned(subject, stored, "mib")
 
 
@@ -59,25 +60,31 @@ def ttft_rows(subject: Subject) -> list[Row]:
 
 
 def fit_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return both ends of the line fitted to the warm points; none where there is no line."""
+    """Return both ends of the line fitted to the warm points; none where they bear none out."""
     line = fitted_line(_points(rows))
-    if line is None:
+    if line is None or not line.is_borne_out:
         return []
-    slope, intercept = line
     ends = [x for x, _ in _points(rows)]
-    return [{"prompt_tokens": x, "ms": slope * x + intercept} for x in (min(ends), max(ends))]
+    return [
+        {"prompt_tokens": x, "ms": line.slope * x + line.intercept} for x in (min(ends), max(ends))
+    ]
 
 
 def fit_caption(subjects: Iterable[Subject]) -> str:
-    """Return what the fitted line says, in a sentence."""
+    """Return what the fitted line says, or why there is none, in a sentence."""
     line = fitted_line(_points([row for one in subjects for row in ttft_rows(one)]))
     if line is None:
-        return "A line needs prompts of at least two lengths."
-    slope, intercept = line
-    sign = "+" if intercept >= 0 else "\u2212"
+        return f"No line is fitted: that takes warm runs of at least {LEAST_PLACES} prompt lengths."
+    slope, error = significant(line.slope), significant(line.slope_error)
+    if not line.is_borne_out:
+        return (
+            "No line is fitted: the times scatter more than they change with the length "
+            f"(slope {slope} ms per prompt token, standard error {error})."
+        )
+    sign = "+" if line.intercept >= 0 else "\u2212"
     return (
-        f"Fitted to the warm runs by least squares: TTFT \u2248 {significant(slope)} ms \u00d7 "
-        f"prompt tokens {sign} {significant(abs(intercept))} ms."
+        f"Fitted to the warm runs by least squares: TTFT \u2248 {slope} ms \u00d7 prompt tokens "
+        f"{sign} {significant(abs(line.intercept))} ms; standard error of the slope {error} ms."
     )
 
 

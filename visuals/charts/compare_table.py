@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from html import escape
 
 from inference.runs.comparisons import FigureSpread, SubjectFigures, difference
+from visuals.charts.endings import ending
 from visuals.charts.units import amount, mebibytes, significant
 
 BATCH_COLUMN = "all rows, tok/s"  # shown where there is a batch
@@ -30,15 +31,10 @@ COLUMNS = (
 )
 NUMBER_COLUMNS = range(2, 11)
 WORD_COLUMNS = (1, 11)
-FINISHES = {
-    "eos": "end of text",
-    "length": "length",
-    "context": "context full",
-}
 FOOTNOTE = (
     "Medians over the repeats, in brackets the smallest and the largest. All times are measured "
-    "step times; a cold run includes first-call costs. K/V is read from the cache's tensors, and "
-    "counted from the model's shape for a row of a batch."
+    "step times; a cold run includes first-call costs. K/V is read from the cache's tensors; a "
+    "row of a batch has its part of them."
 )
 
 
@@ -110,7 +106,7 @@ def _cells(figures: SubjectFigures, first: SubjectFigures) -> tuple[str, ...]:
         spread_text(figures.batch_tokens_per_s),
         "\u2013" if is_first else verdict(first.tokens_per_s, figures.tokens_per_s),
         amount(mebibytes(figures.kv_bytes), "MiB"),
-        FINISHES.get(figures.finish, figures.finish),
+        ending(figures.finish),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import asdict
 
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
-from inference.records.steps import Finish, Part
+from inference.records.steps import Part
 from visuals.charts import (
     attention,
     cache_account,
@@ -25,6 +25,7 @@ from visuals.charts import (
     utilization,
     weight_reuse,
 )
+from visuals.charts.endings import FINISHES
 from visuals.live.frame_batch import batch_parts, batch_plan
 from visuals.live.frame_rows import chart_rows
 from visuals.live.frame_tokens import (
@@ -41,11 +42,6 @@ from visuals.live.tally import Tally, is_batch
 
 VERSION = 1
 MAX_FRAME_BYTES = 64 * 1024
-FINISH_WORDS = {
-    Finish.EOS: "end-of-text token",
-    Finish.LENGTH: "token limit reached",
-    Finish.CONTEXT: "context window full",
-}
 
 
 def frame(
@@ -103,7 +99,7 @@ def finish_words(trace: RunTrace) -> str:
     if trace.state is not RunState.DONE:
         return ""
     ends = {row.finish for event in trace.events for row in event.rows if row.finish is not None}
-    return FINISH_WORDS[ends.pop()] if len(ends) == 1 else ""
+    return FINISHES[ends.pop()] if len(ends) == 1 else ""
 
 
 def _run(status: RunStatus) -> Frame:

@@ -11,6 +11,7 @@ from inference.records.status import RunState
 from inference.runs.run_file import read_bytes
 from inference.runs.store import RunStore
 from inference.runs.store_entries import RunEntry, matching
+from visuals.charts.endings import STATES
 from visuals.charts.units import counted, date_text
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
@@ -21,12 +22,6 @@ from visuals.pages.widget_keys import IMPORT, TICK
 
 MAX_COMPARED = 32
 Compare = Callable[[Sequence[str]], None]
-STATES = {
-    RunState.DONE: "finished",
-    RunState.STOPPED: "stopped",
-    RunState.FAILED: "failed",
-    RunState.ABANDONED: "stopped: nobody was watching",
-}
 
 
 def runs_page(hub: Hub, store: RunStore, compare: Compare, problem: str = "") -> None:

@@ -14,9 +14,9 @@ from inference.runs.comparisons import (
     difference,
     figure_spread,
     figures_of,
-    fitted_line,
     subjects_of,
 )
+from inference.runs.row_bytes import kv_bytes_at_end
 from tests.builders import KV_BYTES_PER_TOKEN, run_info
 from tests.visuals.traces import batch_of, trace_of
 
@@ -162,8 +162,46 @@ def test_a_difference_means_something_when_it_is_more_than_the_spread(
     assert difference(figure_spread([None]), figure_spread(second)) is None
 
 
-def test_the_fitted_line_is_that_of_least_squares() -> None:
-    assert fitted_line([(1, 3), (2, 5), (3, 7)]) == pytest.approx((2.0, 1.0))
-    assert fitted_line([(0, 0), (1, 2), (2, 1)]) == pytest.approx((0.5, 0.5))
-    assert fitted_line([(1, 3), (1, 5)]) is None
-    assert fitted_line([]) is None
+def test_a_row_of_a_batch_has_the_bytes_that_its_cache_measured() -> None:
+    """A quantised cache in a batch was counted from the model's shape, as if it were float32."""
+    alone = quantised(run("ab"))
+    together = quantised(batch_of(run("ab"), 2))
+
+    figures = [figures_of(one) for one in subjects_of([alone, together])]
+
+    assert [one.kv_bytes for one in figures] == [5 * KV_BYTES_PER_TOKEN // 4] * 2
+
+
+def test_rows_of_unequal_length_share_a_cache_by_the_tokens_they_stored() -> None:
+    trace = batch_of(run("ab"), 2)
+    [*_, last] = trace.events
+    one, other = last.rows
+    longer = replace(other, context_tokens=3 * one.context_tokens)
+    trace = replace(trace, events=(replace(last, rows=(one, longer)),))
+
+    parts = [kv_bytes_at_end(trace, request.request_id) for request in trace.requests]
+
+    used_bytes = last.cache.used_bytes
+    assert parts == [used_bytes // 4, used_bytes * 3 // 4]
+
+
+def test_a_row_that_has_ended_has_no_part_of_the_cache_any_more() -> None:
+    trace = batch_of(run("ab"), 2)
+    *before, last = trace.events
+    ending = before[-1]
+    ended = replace(ending.rows[0], finish=Finish.EOS)
+    events = (*before[:-1], replace(ending, rows=(ended, ending.rows[1])))
+    alone = replace(last, rows=last.rows[1:])
+    trace = replace(trace, events=(*events, alone))
+
+    assert kv_bytes_at_end(trace, "r0") == ending.cache.used_bytes // 2
+    assert kv_bytes_at_end(trace, "r1") == last.cache.used_bytes
+
+
+def quantised(trace: RunTrace) -> RunTrace:
+    """Return the run with a cache that takes a quarter of what the shape says."""
+    events = tuple(
+        replace(event, cache=replace(event.cache, used_bytes=event.cache.used_bytes // 4))
+        for event in trace.events
+    )
+    return replace(trace, events=events)

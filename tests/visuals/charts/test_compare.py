@@ -31,6 +31,8 @@ from visuals.charts.compare_rows import (
 )
 from visuals.charts.compare_table import COLUMNS, table_html, table_rows, verdict
 from visuals.charts.differences import agreement, differing_parts, marked_html
+from visuals.charts.letters import letter_rows
+from visuals.charts.theme import Row
 
 ROOFS = Ceilings(flops_per_s=1e9, bytes_per_s=1e8, source=Source.MEASURED, method="a test")
 MATRIX = WeightMatrix(
@@ -83,18 +85,48 @@ def test_long_runs_are_thinned_and_keep_their_median() -> None:
     assert [row["ms"] for row in rows] == pytest.approx([100.0] * len(rows))
 
 
-def test_the_line_through_ttft_rests_on_warm_runs_only() -> None:
-    cold = subjects_of([run("ab"), run("abcd", 0.2)])
-    warm = subjects_of(
-        [
-            replace(trace, events=tuple(replace(event, cold=False) for event in trace.events))
-            for trace in (run("ab", 0.1), run("abcd", 0.2))
-        ]
-    )
+def test_the_line_through_ttft_rests_on_warm_runs_of_four_lengths() -> None:
+    prompts = ("ab", "abcd", "abcdefg", "abcdefgh")
+    runs = [run(prompt, 0.05 * len(prompt)) for prompt in prompts]
+    cold, warm = subjects_of(runs), subjects_of([warmed(trace) for trace in runs])
+    scattered = subjects_of([warmed(run(p, s)) for p, s in zip(prompts, (5, 9, 4, 6), strict=True)])
 
-    assert "two lengths" in fit_caption(cold)
+    assert "at least 4 prompt lengths" in fit_caption(cold)
+    assert "at least 4 prompt lengths" in fit_caption(warm[:3])
     assert "50.0 ms" in fit_caption(warm)
+    assert "scatter more" in fit_caption(scattered)
+    drawn = [compare.ttft_by_prompt(ones).to_dict()["datasets"] for ones in (warm, scattered)]
+    assert ["fit" in datasets for datasets in drawn] == [True, False]
     assert {row["kind"] for one in cold for row in ttft_rows(one)} == {"cold"}
+
+
+def warmed(trace: RunTrace) -> RunTrace:
+    """Return the run with no cold step."""
+    return replace(trace, events=tuple(replace(event, cold=False) for event in trace.events))
+
+
+def test_the_chart_of_the_cache_ends_where_the_table_says_it_does() -> None:
+    """Of a batch the chart drew all rows and the table one."""
+    subjects = subjects_of([run("ab"), batch_of(run("ab"), 4)])
+
+    ends = [cache_rows(one)[-1]["mib"] for one in subjects]
+
+    in_table = [figures_of(one).kv_bytes for one in subjects]
+    assert ends == pytest.approx([(size or 0) / 2**20 for size in in_table], abs=1e-6)
+
+
+def test_letters_at_one_place_are_written_side_by_side() -> None:
+    rows: list[Row] = [
+        {"label": "A", "k": 9, "ms": 100.0},
+        {"label": "B", "k": 9, "ms": 100.5},
+        {"label": "C", "k": 9, "ms": 150.0},
+        {"label": "D", "k": 9, "ms": None},
+    ]
+
+    lettered = letter_rows(rows, "k", "ms", to_zero=True)
+
+    assert [row["text"] for row in lettered] == ["A, B", "C"]
+    assert letter_rows([], "k", "ms") == []
 
 
 def test_the_roofline_counts_work_and_measures_step_times_of_both_phases() -> None:

@@ -1,0 +1,56 @@
+"""Letters beside points, and what is done where they would be printed over each other. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log10
+
+from visuals.charts.theme import Row
+
+NEAR = (0.04, 0.07)  # of the width and of the height: about a letter's size in these charts
+
+
+def letter_rows(
+    rows: Sequence[Row], x: str, y: str, *, is_log: bool = False, to_zero: bool = False
+) -> list[Row]:
+    """Return the rows with a ``text``: one for each place, with the letters of all points there.
+
+    Args:
+        rows: Points with a ``label``.
+        x: Name of the field across.
+        y: Name of the field upwards.
+        is_log: Both axes are logarithmic.
+        to_zero: The upward axis begins at zero.
+    """
+    known = [row for row in rows if row[x] is not None and row[y] is not None]
+    places = [(_place(row[x], is_log=is_log), _place(row[y], is_log=is_log)) for row in known]
+    across = _extent([place[0] for place in places])
+    upwards = _extent([place[1] for place in places] + ([0.0] if to_zero else []))
+    kept: list[int] = []
+    texts: dict[int, list[str]] = {}
+    for index, (row, place) in enumerate(zip(known, places, strict=True)):
+        near = (one for one in kept if _is_near(place, places[one], (across, upwards)))
+        home = next(near, None)
+        if home is None:
+            kept.append(index)
+            home = index
+        label = str(row["label"])
+        if label not in texts.setdefault(home, []):
+            texts[home].append(label)
+    return [{**known[index], "text": ", ".join(texts[index])} for index in kept]
+
+
+def _is_near(
+    one: tuple[float, float], other: tuple[float, float], extents: tuple[float, float]
+) -> bool:
+    pairs = zip(one, other, extents, NEAR, strict=True)
+    return all(abs(a - b) <= near * extent for a, b, extent, near in pairs)
+
+
+def _place(value: object, *, is_log: bool) -> float:
+    number = float(value) if isinstance(value, (int, float)) else 0.0
+    return log10(max(number, 1e-30)) if is_log else number
+
+
+def _extent(values: Sequence[float]) -> float:
+    return max(values) - min(values) if values else 0.0
