@@ -14,9 +14,11 @@ from inference.counting.roofline import bound_of, lower_bound_seconds
 from inference.records.costs import Ceilings, StepCost
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
+from inference.records.options import CacheKind
 from inference.records.rooflines import Bound, WhatIf, Workload
 
 LARGEST_SEARCHED = 1 << 20
+QUANTISED_BYTES = 1  # of an element in a quantised cache, which stores 8-bit floats
 
 
 def what_if(
@@ -107,6 +109,11 @@ def with_kv_bytes(shape: ModelShape, element_bytes: int) -> ModelShape:
             size * element_bytes // old for size in shape.kv_row_bytes_per_layer
         ),
     )
+
+
+def as_stored(shape: ModelShape, cache: CacheKind) -> ModelShape:
+    """Return the shape with the keys and values as a cache of this kind stores them."""
+    return with_kv_bytes(shape, QUANTISED_BYTES) if cache is CacheKind.QUANTISED else shape
 
 
 def check_positive(**sizes: int) -> None:

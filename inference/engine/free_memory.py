@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 import psutil
 import torch
 
+from inference.counting.what_if import as_stored
 from inference.engine.memory_limit import MemoryLimit
 from inference.engine.scheduler import check_rows_fit, largest_contexts
 from inference.models.loading import LoadedModel
-from inference.records.options import BatchPlan
+from inference.records.options import BatchPlan, CacheKind
 from inference.records.run import Request
 
 # Source: our own choice. Activations, the copy a growing cache makes of one layer, other programs.
@@ -28,6 +29,7 @@ def check_memory(
     requests: Sequence[Request],
     plan: BatchPlan,
     free_bytes: Callable[[torch.device], int | None] = free_cache_bytes,
+    cache: CacheKind = CacheKind.DYNAMIC,
 ) -> None:
     """Raise unless the largest rows that can run together have room for their keys and values.
 
@@ -35,7 +37,7 @@ def check_memory(
         InputError: They do not fit; the sentence says how many do.
     """
     contexts = largest_contexts(requests, plan, loaded.context_limit)
-    check_rows_fit(loaded.shape, contexts, free_bytes(loaded.model.device))
+    check_rows_fit(as_stored(loaded.shape, cache), contexts, free_bytes(loaded.model.device))
 
 
 def _free_bytes(device: torch.device) -> int | None:

@@ -118,7 +118,7 @@ class Runner:
         telemetry = Telemetry(self.clock, sink.sampled, gpu=gpu_id(self.loaded.model.device))
         telemetry.start(zero_s)
         try:
-            check_memory(self.loaded, plan.requests, plan.options.plan)
+            check_memory(self.loaded, plan.requests, plan.options.plan, cache=plan.options.cache)
             steps = self.engine.generate(
                 plan.requests, seed=plan.seed, zero_s=zero_s, options=options
             )

@@ -83,6 +83,13 @@ def byte_text(count: float) -> str:
     return scaled(count, "B")
 
 
+def capacity(count: float | None) -> str:
+    """Return bytes of memory in MiB, and from half a GiB on in GiB."""
+    if count is not None and count < 2**29:
+        return amount(mebibytes(count), "MiB")
+    return amount(gibibytes(count), "GiB")
+
+
 def date_text(moment: datetime) -> str:
     """Return the day of a moment as people read it, such as ``29 November 2026``."""
     return f"{moment.day} {moment:%B %Y}"

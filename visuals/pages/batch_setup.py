@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from inference.counting.costs import kv_stored_bytes
+from inference.counting.what_if import as_stored
 from inference.engine.scheduler import (
     MAX_ROWS,
     check_arrivals,
@@ -17,8 +18,8 @@ from inference.engine.scheduler import (
 from inference.process.messages import ModelReady
 from inference.process.orders import RunOrder, build_requests
 from inference.records.errors import InputError, TokenByTokenError
-from inference.records.options import BatchPlan, Padding, Policy
-from visuals.charts.units import amount, counted, gibibytes
+from inference.records.options import BatchPlan, CacheKind, Padding, Policy
+from visuals.charts.units import capacity, counted
 from visuals.live.hub import Hub
 from visuals.pages.composer import current_order
 from visuals.pages.examples import example_prompts
@@ -199,23 +200,24 @@ def _estimate(hub: Hub) -> None:
         st.error(escaped(str(error)))
         return
     contexts = largest_contexts(requests, order.plan, ready.context_limit)
-    st.caption(_estimate_text(ready, contexts))
+    st.caption(_estimate_text(ready, contexts, order.cache))
 
 
-def _estimate_text(ready: ModelReady, contexts: list[int]) -> str:
-    needed = len(contexts) * kv_stored_bytes(ready.shape, max(contexts))
+def _estimate_text(ready: ModelReady, contexts: list[int], cache: CacheKind) -> str:
+    shape = as_stored(ready.shape, cache)
+    needed = len(contexts) * kv_stored_bytes(shape, max(contexts))
     text = (
         f"{counted(len(contexts), 'row')} of up to {max(contexts):,} tokens: "
-        f"{amount(gibibytes(needed), 'GiB')} of keys and values beside "
-        f"{amount(gibibytes(ready.shape.weight_bytes), 'GiB')} of weights, counted."
+        f"{capacity(needed)} of keys and values beside "
+        f"{capacity(ready.shape.weight_bytes)} of weights, counted."
     )
     total = ready.device.memory_bytes
     if total is None:
         return text
     room = max(0, total - ready.shape.weight_bytes)
-    fitting = rows_that_fit(ready.shape, contexts, room)
+    fitting = rows_that_fit(shape, contexts, room)
     verdict = "all fit" if fitting == len(contexts) else f"**{fitting} of them fit**"
     return (
-        f"{text} In {amount(gibibytes(total), 'GiB')} of memory {verdict}; what other programs "
+        f"{text} In {capacity(total)} of memory {verdict}; what other programs "
         "take is checked when the run begins."
     )

@@ -10,7 +10,7 @@ import torch
 from inference.counting.costs import kv_stored_bytes
 from inference.engine.free_memory import check_memory, free_cache_bytes
 from inference.records.errors import InputError
-from inference.records.options import BatchPlan
+from inference.records.options import BatchPlan, CacheKind
 from tests.builders import numbered_request as request
 from tests.families import loaded_model as loaded
 
@@ -42,6 +42,14 @@ def test_no_row_grows_beyond_the_models_context() -> None:
 def test_a_device_that_does_not_tell_refuses_nothing() -> None:
     check_memory(loaded(), REQUESTS, BatchPlan(), lambda _place: None)
     assert free_cache_bytes(torch.device("mps")) is None
+
+
+def test_a_quantised_cache_needs_room_for_a_byte_an_element() -> None:
+    room = room_for(8) // loaded().shape.kv_dtype_bytes
+
+    check_memory(loaded(), REQUESTS, BatchPlan(), lambda _place: room, CacheKind.QUANTISED)
+    with pytest.raises(InputError, match="fit; nothing"):
+        check_memory(loaded(), REQUESTS, BatchPlan(), lambda _place: room)
 
 
 def test_the_processor_has_some_memory_left() -> None:

@@ -9,6 +9,7 @@ import pytest
 from visuals.charts.units import (
     DASH,
     amount,
+    capacity,
     counted,
     date_text,
     gibibytes,
@@ -59,3 +60,10 @@ def test_a_noun_is_in_the_plural_unless_there_is_one() -> None:
 
 def test_a_date_is_written_day_first() -> None:
     assert date_text(datetime(2026, 5, 3, tzinfo=UTC)) == "3 May 2026"
+
+
+def test_little_memory_is_written_in_mebibytes() -> None:
+    """A batch's keys and values stood there as 0.0110 GiB."""
+    assert capacity(11.3 * 2**20) == "11.3\u00a0MiB"
+    assert capacity(3 * 2**29) == "1.50\u00a0GiB"
+    assert capacity(None) == "\u2013"
