@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from inference.process.messages import LoadModel, RunEnded, RunStarted
 from inference.records.options import AttentionKind
 from inference.records.status import RunState
-from tests.app.stage import STAGE, Stage
+from tests.app.stage import STAGE, Stage, shown
 from tests.builders import DEFAULT_LOAD, model_ready, run_info
 from tests.visuals.traces import trace_of
 
@@ -234,10 +234,39 @@ def test_the_address_shows_kept_runs_and_names_those_that_are_gone(stage: Stage)
     page.run()
 
     assert not page.exception
-    assert "2 runs in this address are not kept here" in page.warning[0].value
+    said = shown(page.warning[0].value)
+    assert "2 runs in this address are not on this server: gone, ../../x" in said
+    assert "nothing to compare" not in said
     html = "".join(one.proto.body for one in page.get("html"))
     assert "one" in html
     assert "two" in html
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_link_to_runs_that_are_all_gone_says_so_above_the_form() -> None:
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["runs"] = "![x](http://evil.example)"
+
+    page.run()
+
+    assert not page.exception
+    assert "nothing to compare" in page.warning[0].value
+    assert "\\](http" in page.warning[0].value
+    kinds = [child.type for child in page.main.children.values()]
+    assert kinds.index("warning") < kinds.index("expander"), kinds
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_link_to_a_comparison_that_is_gone_says_so() -> None:
+    """It opened an empty form without a word."""
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["group"] = "z[z](x)z"
+
+    page.run()
+    page.run()
+
+    assert "comparison z[z](x)z, which is not on this server" in shown(page.warning[0].value)
+    assert "\\](x" in page.warning[0].value
 
 
 def test_markup_in_prompts_and_answers_is_text(stage: Stage) -> None:

@@ -196,7 +196,39 @@ def test_a_run_that_is_not_kept_any_more_is_a_sentence(hub: HubUnderTest) -> Non
 
     assert not page.exception
     assert hub.generates() == []
-    assert "long-gone is not kept here" in page.info[0].value
+    assert "names run long-gone, which is not on this server" in shown(page.warning[0].value)
+
+
+def test_a_dead_link_goes_on_saying_so_until_another_run_is_shown(page: AppTest) -> None:
+    """The page forgot it, with the address, as soon as it ran again: another run stood there."""
+    page.query_params["run"] = "long-gone"
+    page.run()
+
+    page.run()
+
+    assert page.query_params["run"] in ("long-gone", ["long-gone"])
+    assert "long-gone" in shown(page.warning[0].value)
+    page.text_area(key="prompt").set_value("  ")
+    page.button(key="start").click().run()
+    assert "the prompt is empty" in page.error[0].value
+    page.run()
+    assert "the prompt is empty" in page.error[0].value
+    run = start(page, "hello")
+    assert page.query_params["run"] in (run.run_id, [run.run_id])
+    assert not page.warning
+
+
+def test_markup_in_a_dead_link_is_text(hub: HubUnderTest) -> None:
+    evil = "](https://evil.example)![x](y)" * 30
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["run"] = evil
+    page.run()
+
+    assert hub.generates() == []
+    said = page.warning[0].value
+    assert "\\](http" in said
+    assert "](https" in shown(said)
+    assert len(said) < len(evil)
 
 
 def test_an_empty_prompt_is_a_sentence_and_the_next_run_works(

@@ -18,7 +18,7 @@ from visuals.live.groups import Groups, RunGroup
 from visuals.live.hub import Hub
 from visuals.pages.compare_results import show_results
 from visuals.pages.compare_setup import planned_from_widgets, setup
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import ComparePageState
 from visuals.pages.panels import run_panel
 from visuals.pages.session import enter_page
@@ -26,6 +26,7 @@ from visuals.pages.transport_buttons import stop_button
 
 POLL_S = 1.0
 MAX_SHOWN = 160
+MAX_NAMED = 5  # runs of an address that are not kept
 
 
 def compare_page(hub: Hub, groups: Groups, store: RunStore) -> None:
@@ -39,11 +40,11 @@ def compare_page(hub: Hub, groups: Groups, store: RunStore) -> None:
     if group is not None and group.compared_ids != state.run_ids:
         _show(hub, store, state, group.compared_ids)
     _take_address(hub, store, state)
+    _sentences(state, group, _dead_group(groups))
     with st.expander(
         "Choose what to compare", expanded=not state.traces, icon=":material/tune:", key="setup"
     ):
         setup(hub, lambda: _start(groups, state))
-    _sentences(state, group)
     if state.traces:
         show_results(state.traces)
 
@@ -55,7 +56,14 @@ def _state() -> ComparePageState:
     return state
 
 
-def _sentences(state: ComparePageState, group: RunGroup | None) -> None:
+def _dead_group(groups: Groups) -> str | None:
+    """Return the comparison that the address names and nobody has; None where it names none."""
+    asked = st.query_params.get("group")
+    return asked if asked and groups.find(asked) is None else None
+
+
+def _sentences(state: ComparePageState, group: RunGroup | None, dead_group: str | None) -> None:
+    """Say what the last press or the address did not bring."""
     if state.sentence:
         st.error(escaped(state.sentence), icon=":material/error:")
     if group is not None and group.message:
@@ -65,8 +73,26 @@ def _sentences(state: ComparePageState, group: RunGroup | None) -> None:
             sentence = f"{planned.label}: {run.message}"
             st.warning(escaped(sentence), icon=":material/warning:")
     if state.missing:
-        verb = "is" if len(state.missing) == 1 else "are"
-        st.warning(f"{counted(len(state.missing), 'run')} in this address {verb} not kept here.")
+        st.warning(_missing(state), icon=":material/link_off:")
+    if dead_group is not None:
+        st.warning(
+            f"This address names comparison {escaped(shortened(dead_group))}, which is not on this "
+            "server. Such an address works until the server is started again; that of the finished "
+            "comparison, with its runs in it, works for as long as the runs are kept.",
+            icon=":material/link_off:",
+        )
+
+
+def _missing(state: ComparePageState) -> str:
+    """Return which runs of the address are not kept, at most a few of them by name."""
+    verb = "is" if len(state.missing) == 1 else "are"
+    names = ", ".join(escaped(shortened(key)) for key in state.missing[:MAX_NAMED])
+    more = ", \u2026" if len(state.missing) > MAX_NAMED else ""
+    nothing = "" if state.traces else " There is nothing to compare."
+    return (
+        f"{counted(len(state.missing), 'run')} in this address {verb} not on this server: "
+        f"{names}{more}.{nothing}"
+    )
 
 
 def _start(groups: Groups, state: ComparePageState) -> None:

@@ -19,7 +19,7 @@ from visuals.live.live_run import LiveRun
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
 from visuals.pages.examples import ASSETS
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import LivePageState
 from visuals.pages.panels import run_panel
 from visuals.pages.run_settings import Pace, pace_of
@@ -49,6 +49,13 @@ def live_page(hub: Hub) -> None:
         st.error(escaped(state.sentence), icon=":material/error:")
     if state.note:
         st.info(escaped(state.note), icon=":material/info:")
+    if state.dead_run_id is not None:
+        st.warning(
+            f"This address names run {escaped(shortened(state.dead_run_id))}, which is not on this "
+            "server. It may have been deleted, or made on another server. Open its run file if you "
+            "have one, or press Start to make a run of your own.",
+            icon=":material/link_off:",
+        )
     if run is None:
         _waiting_engine(hub)
         _recorded(hub)
@@ -61,23 +68,20 @@ def _state() -> LivePageState:
     state = enter_page("live").live_page
     if asked is None and state.run_id is not None:
         st.query_params["run"] = state.run_id  # another page took it out of the address
-    elif asked is not None and asked != state.run_id:
+    elif asked is not None and asked not in (state.run_id, state.dead_run_id):
         state.run_id, state.sentence = asked, ""  # the browser's back and forward buttons
+    if asked != state.dead_run_id:
+        state.dead_run_id = None
     return state
 
 
 def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
-    """Return the run this tab looks at; say so when it is not kept."""
+    """Return the run this tab looks at; None where there is none, or it is not kept."""
     if state.run_id is None:
         return None
     run = hub.find(state.run_id) or hub.reopen(state.run_id)
     if run is None:
-        st.info(
-            f"Run {escaped(state.run_id)} is not kept here any more. Start another, or open its "
-            "run file.",
-            icon=":material/info:",
-        )
-        _follow(state, None)
+        state.dead_run_id, state.run_id = state.run_id, None
     elif run.run_id != state.matched_run_id:
         _match_widgets(hub, run)
     state.matched_run_id = state.run_id
@@ -95,14 +99,11 @@ def _match_widgets(hub: Hub, run: LiveRun) -> None:
         change(pace=pace)
 
 
-def _follow(state: LivePageState, run: LiveRun | None) -> None:
+def _follow(state: LivePageState, run: LiveRun) -> None:
     """Follow this run and put its id into the address, so that a reload brings it back."""
-    state.run_id = run.run_id if run is not None else None
+    state.run_id, state.dead_run_id = run.run_id, None
     state.sentence = state.note = ""
-    if run is not None:
-        st.query_params["run"] = run.run_id
-    elif "run" in st.query_params:
-        del st.query_params["run"]
+    st.query_params["run"] = run.run_id
 
 
 def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:

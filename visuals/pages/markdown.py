@@ -9,6 +9,7 @@ LIST_MARKS = re.compile(r"^(?=[-+])|^(\d+)(?=[.)])")
 # What becomes a link without any mark; an invisible space keeps it text.
 LINKED = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=@)", re.IGNORECASE)
 INVISIBLE_SPACE = "\u200b"
+LONGEST_NAME = 60  # of something that an address names
 
 
 def escaped(text: str) -> str:
@@ -18,3 +19,8 @@ def escaped(text: str) -> str:
     """
     line = LINKED.sub(INVISIBLE_SPACE, " ".join(text.split()))
     return LIST_MARKS.sub(r"\1\\", MARKS.sub(r"\\\g<0>", line))
+
+
+def shortened(name: str) -> str:
+    """Return a name from an address, cut where it is longer than any of ours."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}\u2026"

@@ -16,12 +16,14 @@ class LivePageState:
 
     Attributes:
         run_id: The run shown; None for the recorded one.
+        dead_run_id: The run that the address names and nobody has; None where it names none such.
         matched_run_id: The run that the prompt box and the pace were last made to match.
         sentence: What went wrong with the last press; empty when nothing did.
         note: What should be known of the run shown, such as where it came from.
     """
 
     run_id: str | None = None
+    dead_run_id: str | None = None
     matched_run_id: str | None = None
     sentence: str = ""
     note: str = ""
