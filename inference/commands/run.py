@@ -16,6 +16,7 @@ from inference.models.tokenization import TextCodec
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, build_requests, check_order
 from inference.records.errors import InputError, TokenByTokenError
+from inference.records.latency import LatencySummary
 from inference.records.options import (
     AttentionKind,
     BatchPlan,
@@ -253,9 +254,23 @@ def _report(traces: Sequence[RunTrace]) -> int:
                 f"{trace.info.run_id} {summary.request_id}: {summary.output_tokens} tokens"
                 f"{'' if ttft is None else f', TTFT {ttft * 1e3:.3g} ms'}"
                 f"{'' if tpot is None else f', TPOT {tpot * 1e3:.3g} ms'}"
-                f"{' (cold)' if summary.is_cold else ''}\n"
+                f"{reading_aids(summary)}\n"
             )
     last = traces[-1]
     if last.state is RunState.FAILED:
         raise TokenByTokenError(last.message)
     return 0 if last.state is RunState.DONE else INTERRUPTED
+
+
+def reading_aids(summary: LatencySummary) -> str:
+    """Return what is needed to read a request's figures, in brackets; often nothing."""
+    aids = [
+        "cold" if summary.is_cold else "",
+        "TTFT disturbed" if summary.is_ttft_disturbed else "",
+        "every step of TPOT disturbed" if summary.is_all_disturbed else "",
+        f"TPOT without {summary.left_out_steps} observed or disturbed steps"
+        if summary.left_out_steps
+        else "",
+    ]
+    said = ", ".join(aid for aid in aids if aid)
+    return f" ({said})" if said else ""

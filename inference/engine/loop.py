@@ -18,6 +18,7 @@ from inference.engine.backend_protocol import RowBackend
 from inference.engine.batch import Batch, BatchRow, TokenBlock
 from inference.engine.clock import StepClock, sleep
 from inference.engine.request_checks import check_chunk
+from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.engine.runners import ContinuousRunner, Runner, StaticRunner, columns_needed
 from inference.engine.sampling import Choice, Sampler, choose_each, describe_choices
 from inference.engine.scheduler import Idle, Scheduler, check_arrivals
@@ -99,12 +100,14 @@ class _Run:
 
     Attributes:
         samplers: One for each request, in the order of the run's list.
+        delays: Reads how long the step's threads waited for a processor.
         zero_s: The run's zero on the clock's host time.
     """
 
     batch: Batch
     runner: Runner
     samplers: tuple[Sampler, ...]
+    delays: StepDelays
     zero_s: float
 
 
@@ -115,6 +118,7 @@ class Engine:
         attention: What the layer chosen by ``capture`` attended to in the latest step; None when
             nothing was captured, or the chosen row was not fed.
         idle: Waits this many seconds while no request is there; False when the run is to end.
+        delays: Makes what reads how long a run's threads waited for a processor.
     """
 
     def __init__(
@@ -126,6 +130,7 @@ class Engine:
     ) -> None:
         self.attention: AttentionMap | None = None
         self.idle: Callable[[float], bool] = sleep
+        self.delays: Callable[[], StepDelays] = ThreadDelays
         self._backend = backend
         self._clock = clock
         self._limits = limits
@@ -211,6 +216,11 @@ class Engine:
             BackendError, OutOfMemoryError: From the backend; events before it stand.
         """
         run = self._begin(requests, seed, zero_s, options)
+        with run.delays:
+            yield from self._steps(run, options)
+
+    def _steps(self, run: _Run, options: GenerationOptions) -> Iterator[StepEvent]:
+        """Yield the run's events, one move of the scheduler after another."""
         scheduler = Scheduler(options.plan, options.chunk_tokens)
         is_first_run = not self._is_warm
         now_s = waited_s = 0.0
@@ -243,7 +253,9 @@ class Engine:
         samplers = tuple(
             Sampler(request.sampling, seed + number) for number, request in enumerate(requests)
         )
-        return _Run(batch=batch, runner=runner, samplers=samplers, zero_s=zero_s)
+        return _Run(
+            batch=batch, runner=runner, samplers=samplers, delays=self.delays(), zero_s=zero_s
+        )
 
     def _runner(self, batch: Batch, options: GenerationOptions) -> Runner:
         if options.plan.policy is Policy.CONTINUOUS:
@@ -256,14 +268,18 @@ class Engine:
         """Feed one block, select a token for each row that was fed, and report both."""
         samplers = [run.samplers[row.number] for row in block.rows]
         meter = self._meter_for(block)
+        run.delays.start()
         started_s = self._clock.now_s() - run.zero_s
         self._clock.start_timing()
         logits = run.runner.forward(block)
         chosen = choose_each(logits, samplers) if block.selects else None
         host_s = self._clock.launched()
+        # From here on a device goes on by itself, so what the host loses costs the step nothing.
+        lost_s = None if host_s is None else run.delays.stop()
         # On a device, reading the tokens waits for them, as a user does.
         chosen = chosen.cpu() if chosen is not None else None
         duration_s = self._clock.end_timing()
+        lost_s = run.delays.stop() if host_s is None else lost_s
         parts = meter.stop() if meter is not None else ()
         run.batch.advance(block)
         capture_s = self._captured(block.phase)
@@ -287,6 +303,8 @@ class Engine:
             parts=parts,
             host_s=host_s,
             decode=decode,
+            # A wait that began before the step is counted when it ends, in whole.
+            run_delay_s=None if lost_s is None else min(lost_s, duration_s),
         )
 
     def _meter_for(self, block: TokenBlock) -> StepMeter | None:

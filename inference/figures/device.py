@@ -11,6 +11,7 @@ from math import fsum
 from statistics import fmean, median
 
 from inference.counting.costs import step_cost
+from inference.figures.disturbance import disturbance, undisturbed
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
 from inference.records.options import DecodeMode
@@ -21,6 +22,10 @@ from inference.records.telemetry import TelemetrySample
 # Chosen: a host that needs nine tenths of the step time to launch its work leaves the device no
 # queue to work from.
 BEHIND_RATIO = 0.9
+# Chosen: cores that are busy for less have room for another thread, and a desktop at rest with its
+# browser takes less of them than this.
+FULL_RATIO = 0.95
+OTHERS_RATIO = 0.1
 # Set by people or by the way several GPUs work together; nothing that happened to the run.
 CHOSEN_CLOCKS = frozenset(
     {"clocks set by the user", "display clock", "kept in step with other GPUs"}
@@ -111,11 +116,37 @@ def achieved(trace: RunTrace) -> Achieved | None:
 def notes_of(trace: RunTrace) -> tuple[str, ...]:
     """Return a sentence for each thing that makes the run another than it seems."""
     notes = (
+        _disturbed_note(trace),
         _decode_note(trace),
         _throttle_note(trace.telemetry),
         _company_note(trace.telemetry),
     )
     return tuple(note for note in notes if note)
+
+
+def _disturbed_note(trace: RunTrace) -> str:
+    count = disturbance(trace.events)
+    if count.steps:
+        return f"{count.sentence}." if count.disturbed else ""
+    return _crowded_note(trace)
+
+
+def _crowded_note(trace: RunTrace) -> str:
+    """Return what the processors' load says, where the steps themselves do not tell."""
+    if trace.info.device.kind != "cpu" or not trace.events:
+        return ""
+    shares = [
+        (sample.cpu_busy_ratio, sample.process_cpu_ratio)
+        for sample in _within(trace.telemetry, trace.events)
+        if sample.cpu_busy_ratio is not None and sample.process_cpu_ratio is not None
+    ]
+    full = [own for busy, own in shares if busy >= FULL_RATIO and busy - own >= OTHERS_RATIO]
+    if 2 * len(full) <= len(shares):
+        return ""
+    return (
+        f"All cores were busy in {len(full)} of {len(shares)} samples and the engine had "
+        f"{median(full):.0%} of them, so other programs disturbed this run."
+    )
 
 
 def _decode_note(trace: RunTrace) -> str:
@@ -159,7 +190,8 @@ def _company_note(samples: Sequence[TelemetrySample]) -> str:
 
 
 def _plain_decodes(events: Iterable[StepEvent]) -> Iterator[StepEvent]:
-    return (one for one in events if one.phase is Phase.DECODE and not one.observed | one.cold)
+    plain = (one for one in events if one.phase is Phase.DECODE and not one.observed | one.cold)
+    return iter(undisturbed(plain))
 
 
 def _work(shape: ModelShape, event: StepEvent) -> tuple[int, int] | None:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 
+from inference.figures.disturbance import is_disturbed
 from inference.records.errors import InputError
 from inference.records.latency import LatencySummary
 from inference.records.run import Request, RunTrace
@@ -31,8 +32,9 @@ def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     - E2E: TTFT + all ITLs.
     - TPOT: the mean ITL, which is (E2E - TTFT)/(n - 1); None for fewer than two tokens.
 
-    An ITL with an observed step in it stays in ``itl_s`` and E2E but is left out of the
-    percentiles, TPOT and 1/TPOT; when every one is, those are None.
+    An ITL with an observed or a disturbed step in it stays in ``itl_s`` and E2E but is left out of
+    the percentiles, TPOT and 1/TPOT. When every ITL that was not observed is disturbed, those are
+    of the disturbed ones, and the summary says so; when every one is observed, they are None.
 
     Raises:
         InputError: The run has no such request.
@@ -53,7 +55,10 @@ def latency_summaries(trace: RunTrace) -> tuple[LatencySummary, ...]:
 
 
 def batch_tokens_per_s(trace: RunTrace) -> float | None:
-    """Return tokens selected per second over all rows, in decode steps that were not observed."""
+    """Return tokens selected per second over all rows, in decode steps that were not observed.
+
+    Disturbed steps are left out, unless every one of those was.
+    """
     rate = _DecodeRate()
     for event in trace.events:
         rate.add(event)
@@ -123,42 +128,58 @@ class _Steps:
     Attributes:
         now_s: The run's own time after the newest.
         observed: How many were observed.
+        disturbed: How many of the others were disturbed.
+        disturbed_until_s: The run's own time after the newest that was disturbed; 0 before any.
         is_cold: One of them may hold first-call costs.
     """
 
     step_times_s: list[float] = field(default_factory=list)
     is_observed: list[bool] = field(default_factory=list)
+    is_disturbed: list[bool] = field(default_factory=list)
     is_prefill: list[bool] = field(default_factory=list)
     now_s: float = 0.0
     observed: int = 0
+    disturbed: int = 0
+    disturbed_until_s: float = 0.0
     is_cold: bool = False
 
     def add(self, event: StepEvent) -> None:
         """Take the next step."""
+        lost = is_disturbed(event)
         self.step_times_s.append(event.duration_s)
         self.is_observed.append(event.observed)
+        self.is_disturbed.append(lost)
         self.is_prefill.append(event.phase is Phase.PREFILL)
         self.now_s += event.duration_s + event.waited_s
         self.observed += event.observed
+        self.disturbed += lost and not event.observed
+        self.disturbed_until_s = self.now_s if lost else self.disturbed_until_s
         self.is_cold |= event.cold
 
 
 @dataclass(slots=True)
 class _DecodeRate:
-    """Tokens and step times of the decode steps that were not observed."""
+    """Tokens and step times of the decode steps that were not observed.
 
-    tokens: int = 0
-    step_times_s: list[float] = field(default_factory=list)
+    Attributes:
+        tokens: In steps that were not disturbed, and in those that were.
+        step_times_s: Likewise.
+    """
+
+    tokens: list[int] = field(default_factory=lambda: [0, 0])
+    step_times_s: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
 
     def add(self, event: StepEvent) -> None:
         """Take the next step."""
         if event.phase is Phase.DECODE and not event.observed:
-            self.tokens += sum(row.token_id is not None for row in event.rows)
-            self.step_times_s.append(event.duration_s)
+            kind = int(is_disturbed(event))
+            self.tokens[kind] += sum(row.token_id is not None for row in event.rows)
+            self.step_times_s[kind].append(event.duration_s)
 
     def tokens_per_s(self) -> float | None:
         """Return the rate; None where nothing was timed."""
-        return _ratio(self.tokens, fsum(self.step_times_s))
+        kind = int(not self.step_times_s[0])
+        return _ratio(self.tokens[kind], fsum(self.step_times_s[kind]))
 
 
 @dataclass(slots=True)
@@ -167,8 +188,10 @@ class _Latency:
 
     Attributes:
         newest: Index of the step that selected its newest token; None before there is one.
-        counted_s: The ITLs without an observed step, by size.
+        counted_s: The ITLs without an observed or a disturbed step, by size.
+        disturbed_s: Those with a disturbed step and none observed, likewise.
         observed_before: Steps observed up to its first token.
+        disturbed_before: Those disturbed and not observed.
     """
 
     request: Request
@@ -178,9 +201,13 @@ class _Latency:
     tokens: int = 0
     itl_s: list[float] = field(default_factory=list)
     counted_s: list[float] = field(default_factory=list)
+    disturbed_s: list[float] = field(default_factory=list)
     interrupted: list[int] = field(default_factory=list)
     observed_before: int = 0
     observed: int = 0
+    disturbed_before: int = 0
+    disturbed: int = 0
+    is_ttft_disturbed: bool = False
     is_cold: bool = False
 
     def add_token(self, steps: _Steps) -> None:
@@ -189,11 +216,14 @@ class _Latency:
         if self.newest is None:
             self.ttft_s = steps.now_s - self.request.arrival_s
             self.observed_before = steps.observed
+            self.disturbed_before = steps.disturbed
+            self.is_ttft_disturbed = steps.disturbed_until_s > self.request.arrival_s
         else:
             self._add_interval(slice(self.newest + 1, index + 1), steps)
         self.newest = index
         self.tokens += 1
         self.observed = steps.observed - self.observed_before
+        self.disturbed = steps.disturbed - self.disturbed_before
         self.is_cold = steps.is_cold
 
     def _add_interval(self, since_token: slice, steps: _Steps) -> None:
@@ -201,20 +231,23 @@ class _Latency:
         if any(steps.is_prefill[since_token]):
             self.interrupted.append(len(self.itl_s))
         self.itl_s.append(itl_s)
-        if not any(steps.is_observed[since_token]):
-            insort(self.counted_s, itl_s)
+        if any(steps.is_observed[since_token]):
+            return
+        is_clean = not any(steps.is_disturbed[since_token])
+        insort(self.counted_s if is_clean else self.disturbed_s, itl_s)
 
     def summary(self) -> LatencySummary:
         """Return the figures; None where too little was measured."""
-        tpot_s = fsum(self.counted_s) / len(self.counted_s) if self.counted_s else None
+        counted_s = self.counted_s or self.disturbed_s
+        tpot_s = fsum(counted_s) / len(counted_s) if counted_s else None
         e2e_s = None if self.ttft_s is None else fsum((self.ttft_s, *self.itl_s))
         return LatencySummary(
             request_id=self.request.request_id,
             output_tokens=self.tokens,
             ttft_s=self.ttft_s,
             itl_s=tuple(self.itl_s),
-            itl_p50_s=_percentile_of_sorted(self.counted_s, 0.50),
-            itl_p95_s=_percentile_of_sorted(self.counted_s, 0.95),
+            itl_p50_s=_percentile_of_sorted(counted_s, 0.50),
+            itl_p95_s=_percentile_of_sorted(counted_s, 0.95),
             tpot_s=tpot_s,
             e2e_s=e2e_s,
             sequence_tokens_per_s=_ratio(1, tpot_s),
@@ -223,6 +256,9 @@ class _Latency:
             excluded_steps=self.observed,
             wait_s=self.wait_s,
             interrupted=tuple(self.interrupted),
+            disturbed_steps=self.disturbed,
+            is_all_disturbed=bool(self.disturbed_s) and not self.counted_s,
+            is_ttft_disturbed=self.is_ttft_disturbed,
         )
 
 

@@ -17,6 +17,7 @@ from inference.engine.free_memory import check_memory
 from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
 from inference.engine.part_times import PartMeter
 from inference.engine.row_backend import TorchRowBackend
+from inference.engine.run_delay import why_unknown
 from inference.models.devices import gpu_id
 from inference.models.loading import LoadedModel
 from inference.process.messages import Generate
@@ -130,7 +131,7 @@ class Runner:
         finally:
             telemetry.stop()
             self.engine.idle = sleep  # the engine outlives the sink, which may hold the engine
-        sink.ended(state, message, telemetry.unavailable())
+        sink.ended(state, message, (*telemetry.unavailable(), *_no_delays()))
 
     def _info(self, plan: RunPlan, options: GenerationOptions, decode_note: str) -> RunInfo:
         """Return what a run is made with, dated now."""
@@ -154,6 +155,12 @@ class Runner:
             decode_note=decode_note,
             device_note=loaded.device_note,
         )
+
+
+def _no_delays() -> tuple[Unavailable, ...]:
+    """Return why steps have no run delay; nothing where they have one."""
+    reason = why_unknown()
+    return (Unavailable(reading="run_delay_s", reason=reason),) if reason else ()
 
 
 def library_versions() -> tuple[tuple[str, str], ...]:

@@ -18,6 +18,11 @@ class LatencySummary:
         excluded_steps: Steps left out of the ITL figures because they were observed.
         wait_s: Part of TTFT before its first step: the wait for a slot; None before that step.
         interrupted: Which of ``itl_s`` (0 for the first) hold another row's prefill.
+        disturbed_steps: Steps after its first token that other programs disturbed and that were not
+            observed. They are left out of the ITL figures too, unless ``is_all_disturbed``.
+        is_all_disturbed: True when every ITL that was not observed holds such a step, so that the
+            ITL figures are of all of them.
+        is_ttft_disturbed: True when a step of its TTFT was disturbed.
     """
 
     request_id: str
@@ -34,6 +39,14 @@ class LatencySummary:
     excluded_steps: int
     wait_s: float | None = None
     interrupted: tuple[int, ...] = ()
+    disturbed_steps: int = 0
+    is_all_disturbed: bool = False
+    is_ttft_disturbed: bool = False
+
+    @property
+    def left_out_steps(self) -> int:
+        """Steps that the ITL figures leave out, observed or disturbed."""
+        return self.excluded_steps + (0 if self.is_all_disturbed else self.disturbed_steps)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

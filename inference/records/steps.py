@@ -130,6 +130,10 @@ class StepEvent:
         host_s: Host time from the start of the step until all its work was launched on the device;
             None where an operation has finished when its call returns, as on a CPU.
         decode: How this decode step was launched; None in prefill, and where it is not known.
+        run_delay_s: How long a thread that computed stood ready in the step and did not run, since
+            something else had the processors: the largest such time of its threads, so at least
+            that much was lost. On a device that runs on by itself, until all work was launched.
+            None where the system does not count it.
     """
 
     index: int
@@ -145,11 +149,16 @@ class StepEvent:
     waited_s: float = 0.0
     host_s: float | None = None
     decode: DecodeMode | None = None
+    run_delay_s: float | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError where a chart would lie."""
         if not (isfinite(self.duration_s) and self.duration_s >= 0):
             msg = f"a step time of {self.duration_s} s"
+            raise ValueError(msg)
+        lost_s = self.run_delay_s
+        if lost_s is not None and not 0 <= lost_s <= self.duration_s:
+            msg = f"{lost_s} s without a processor in a step of {self.duration_s} s"
             raise ValueError(msg)
 
     @property

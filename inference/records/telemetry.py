@@ -48,7 +48,12 @@ class TelemetrySample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unavailable:
-    """A reading this machine does not give, and why; ``reading`` is a TelemetrySample field."""
+    """A reading this machine does not give, and why.
+
+    Attributes:
+        reading: A field of TelemetrySample, or of StepEvent.
+        reason: In a sentence.
+    """
 
     reading: str
     reason: str

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from inference.figures.disturbance import is_disturbed
 from inference.records.run import RunTrace
 from inference.records.steps import RowStep, StepEvent
 from inference.runs.comparisons import FigureSpread, SubjectFigures
@@ -43,6 +44,8 @@ STEP_SCHEMA = pa.schema(
         ("wait_s", _SECONDS),
         ("observed", _FLAG),
         ("cold", _FLAG),
+        ("run_delay_s", _SECONDS),
+        ("disturbed", _FLAG),
         ("kv_used_bytes", _COUNT),
         ("kv_allocated_bytes", _COUNT),
         ("model_id", _TEXT),
@@ -164,6 +167,8 @@ def _step_row(trace: RunTrace, event: StepEvent, row: RowStep, texts: dict[int, 
         "wait_s": 0.0,
         "observed": event.observed,
         "cold": event.cold,
+        "run_delay_s": event.run_delay_s,
+        "disturbed": None if event.run_delay_s is None else is_disturbed(event),
         "kv_used_bytes": event.cache.used_bytes,
         "kv_allocated_bytes": event.cache.allocated_bytes,
         "model_id": info.model_id,

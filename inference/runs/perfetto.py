@@ -68,6 +68,7 @@ def _steps(trace: RunTrace) -> Iterator[dict[str, object]]:
                 "context_tokens": event.context_tokens,
                 "cold": event.cold,
                 "observed": event.observed,
+                "run_delay_s": event.run_delay_s,
             },
         )
         for row in event.rows:

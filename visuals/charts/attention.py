@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from inference.counting.costs import attended_pairs
+from inference.figures.disturbance import undisturbed
 from inference.process.orders import middle_layer
 from inference.records.model import LayerType, ModelShape
 from inference.records.steps import Phase, RowStep, StepEvent
@@ -126,7 +127,7 @@ def capture_cost(events: Sequence[StepEvent]) -> str:
     captures_s = [event.capture_s for event in decode if event.capture_s is not None]
     if not captures_s:
         return ""
-    usual = [event for event in decode if not event.observed]
+    usual = undisturbed(event for event in decode if not event.observed)
     with_s = [event.duration_s for event in usual if event.capture_s is not None]
     without_s = [event.duration_s for event in usual if event.capture_s is None]
     cost = (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from inference.counting.costs import step_cost
+from inference.figures.disturbance import undisturbed
 from inference.figures.fitted_lines import LEAST_PLACES, fitted_line
 from inference.figures.latency import latency_summary
 from inference.records.costs import Ceilings
@@ -98,7 +99,7 @@ def roofline_rows(subject: Subject) -> list[Row]:
             for event in sample.trace.events
             if event.phase is phase and not event.observed and event.duration_s > 0
         ]
-        warm = [event for event in events if not event.cold] or events
+        warm = undisturbed([event for event in events if not event.cold] or events)
         point = _work(warm, subject)
         if point is not None:
             rows.append({**_named(subject), "phase": phase.value, **point})

@@ -16,6 +16,7 @@ from inference.records.steps import Phase, StepEvent
 from visuals.charts.units import DASH, counted, milliseconds, significant
 
 COLD = "cold"  # one of its steps may hold first-call costs
+DISTURBED = "disturbed"  # other programs took time from one of its steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
         ("ttft", "TTFT", "ms"),
         milliseconds(summary.ttft_s),
         steps,
-        note=", ".join(part for part in (COLD * summary.is_cold, chunks) if part),
+        note=_noted(COLD * summary.is_cold, DISTURBED * summary.is_ttft_disturbed, chunks),
         explanation="Time to first token: the step times from the start of prefill up to the first "
         "output token. Tokenising the prompt and drawing are not included.",
     )
@@ -78,10 +79,8 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
 
 def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, ...]:
     """Return the figures of the time between two tokens."""
-    steps = len(summary.itl_s) - summary.excluded_steps
-    note = f"without {summary.excluded_steps} observed"  # short: a card has no room for more
-    note = note if summary.excluded_steps else ""
-    note = ", ".join(part for part in (COLD * is_cold, note) if part)
+    steps = len(summary.itl_s) - summary.left_out_steps
+    note = _noted(COLD * is_cold, _left_out(summary))
     texts = {
         "p50": "Inter-token latency, median: half of the tokens after the first came faster.",
         "p95": "Inter-token latency, 95th percentile: one token in twenty took longer.",
@@ -93,7 +92,7 @@ def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, 
             milliseconds(values_s[share]),
             steps,
             note=note,
-            explanation=text,
+            explanation=text + _why_left_out(summary),
         )
         for share, text in texts.items()
     ]
@@ -103,30 +102,68 @@ def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, 
         steps,
         note=note,
         explanation="Time per output token: the mean time between two tokens, the first "
-        "excluded: (end-to-end time \u2212 TTFT) / (output tokens \u2212 1).",
+        "excluded: (end-to-end time \u2212 TTFT) / (output tokens \u2212 1)."
+        + _why_left_out(summary),
     )
     return (*shares, tpot)
 
 
 def _rates(summary: LatencySummary, steps: int, *, is_cold: bool) -> tuple[Figure, ...]:
     """Return the figures of tokens per second."""
-    decode_steps = len(summary.itl_s) - summary.excluded_steps
+    decode_steps = len(summary.itl_s) - summary.left_out_steps
     decode = _figure(
         ("decode_rate", "decode", "tok/s"),
         summary.sequence_tokens_per_s,
         decode_steps,
-        note=COLD * is_cold,
-        explanation="Tokens per second while decoding: 1 / TPOT. Prefill is not included.",
+        note=_noted(COLD * is_cold, _left_out(summary)),
+        explanation="Tokens per second while decoding: 1 / TPOT. Prefill is not included."
+        + _why_left_out(summary),
     )
     e2e = _figure(
         ("e2e_rate", "end to end", "tok/s"),
         summary.e2e_tokens_per_s,
         steps,
-        note=COLD * summary.is_cold,
+        note=_noted(COLD * summary.is_cold, _disturbed_within(summary)),
         explanation="Output tokens per second over the whole run: output tokens / "
         "(TTFT + all times between tokens).",
     )
     return decode, e2e
+
+
+def _left_out(summary: LatencySummary) -> str:
+    """Return which steps the figures of single tokens leave out; short, as a card has no room."""
+    if summary.is_all_disturbed:
+        return "all disturbed"
+    kinds = {"observed": summary.excluded_steps, "disturbed": summary.disturbed_steps}
+    counts = {kind: count for kind, count in kinds.items() if count}
+    if len(counts) > 1:
+        return f"without {sum(counts.values()):,} steps"
+    return "".join(f"without {count:,} {kind}" for kind, count in counts.items())
+
+
+def _why_left_out(summary: LatencySummary) -> str:
+    """Return what is to be known of the steps left out, as sentences after an explanation."""
+    if summary.is_all_disturbed:
+        return " Other programs disturbed every step, so these are the disturbed ones."
+    sentences = {
+        "Not in it: {} in which something was captured.": summary.excluded_steps,
+        "Not in it: {} from which other programs took time.": summary.disturbed_steps,
+    }
+    return "".join(
+        " " + sentence.format(counted(count, "step"))
+        for sentence, count in sentences.items()
+        if count
+    )
+
+
+def _disturbed_within(summary: LatencySummary) -> str:
+    """Return that a figure of the whole run holds disturbed steps, where it does."""
+    is_any = summary.is_ttft_disturbed or summary.disturbed_steps > 0
+    return DISTURBED * is_any
+
+
+def _noted(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def _figure(

@@ -1,7 +1,7 @@
 """Each step's step time, prefill and decode apart, each on an axis of its own.
 
 A prefill step time can be a hundred times a decode step time; on one axis the decode bars would
-vanish. Cold and observed steps are drawn hollow and named. No torch.
+vanish. Cold, observed and disturbed steps are drawn hollow and named. No torch.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from statistics import median
 
 import altair as alt
 
+from inference.figures.disturbance import disturbance, is_disturbed
 from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import Phase, StepEvent
 from visuals.charts.axes import MAX_ROWS, axis_end, medians, nice_end, picked, stride_for
@@ -23,8 +24,10 @@ EXPLANATION = {
     "feeds one token a pass, so each has its own axis.",
     "how": "Measured: one step time of the clock over the forward pass and the choice of the "
     "token, ended when the device was done. Drawing, pausing and pacing are not part of it. "
-    "Hollow bars are cold (the first calls after the model was loaded) or observed (something was "
-    "captured). The dashed line is counted: the least time of the step under the device's measured "
+    "Hollow bars are cold (the first calls after the model was loaded), observed (something was "
+    "captured) or disturbed (other programs had the processors for more than a twentieth of it, as "
+    "the operating system counts; figures leave such steps out). The dashed line is counted: the "
+    "least time of the step under the device's measured "
     "roofs.",
     "formula": "TTFT = step times up to the first token; ITL = step time between two tokens; "
     "TPOT = (E2E \u2212 TTFT) / (tokens \u2212 1)",
@@ -75,7 +78,13 @@ def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
     """Return what the newest step shows about latency, in one line."""
     if not events:
         return "No step yet."
-    return _about_newest(events, info) + _about_groups(events)
+    return _about_newest(events, info) + _about_disturbed(events) + _about_groups(events)
+
+
+def _about_disturbed(events: Sequence[StepEvent]) -> str:
+    """Return how many steps other programs disturbed; nothing where none was."""
+    sentence = disturbance(events).sentence
+    return f" {sentence} (hollow bars)." if sentence else ""
 
 
 def _about_groups(events: Sequence[StepEvent]) -> str:
@@ -100,15 +109,18 @@ def _about_newest(events: Sequence[StepEvent], info: RunInfo | None) -> str:
     if not warm_s:
         return f"This step {timing}{_named(newest)}."
     middle = amount(milliseconds(median(warm_s)), "ms")
-    return f"This step {timing}{_named(newest)}; median of {len(warm_s):,} warm steps {middle}."
+    warm = counted(len(warm_s), "warm step")
+    return f"This step {timing}{_named(newest)}; median of {warm} {middle}."
 
 
 def _named(event: StepEvent) -> str:
     """Return the reason why a step does not count as warm."""
+    lost = (event.run_delay_s or 0.0) / event.duration_s if event.duration_s else 0.0
     reasons = {
         "warm": "",
         "cold": ", cold: includes first-call costs",
         "observed": ", observed: capturing cost time",
+        "disturbed": f", disturbed: {share(lost)} of it lost to other programs",
     }
     return reasons[_kind(event)]
 
@@ -117,19 +129,22 @@ def _kind(event: StepEvent) -> str:
     """Return how a step's time must be read."""
     if event.observed:
         return "observed"
-    return "cold" if event.cold else "warm"
+    if event.cold:
+        return "cold"
+    return "disturbed" if is_disturbed(event) else "warm"
 
 
 def _step_time_row(k: int, event: StepEvent) -> Row:
-    """Return the row of one step."""
+    """Return the row of one step; what comes and goes, step by step, has no note of its own."""
     kind = _kind(event)
+    is_named = kind in {"cold", "observed"} and not event.parts
     return {
         "k": k,
         "from": k - 0.45,
         "to": k + 0.45,
         "ms": milliseconds(event.duration_s),
         "kind": kind,
-        "note": None if kind == "warm" or event.parts else kind,
+        "note": kind if is_named else None,
     }
 
 

@@ -159,7 +159,7 @@ def _trail(name: str) -> alt.Chart:
 
 
 def _points(name: str) -> alt.Chart:
-    """Return the points, those of cold and observed steps hollow."""
+    """Return the points, those of cold, observed and disturbed steps hollow."""
     base = alt.Chart(alt.NamedData(name))
     is_warm = "datum.kind === 'warm'"
     fills = alt.Scale(domain=_PHASES, range=[PREFILL, DECODE])

@@ -12,6 +12,7 @@ from math import ceil, floor, log10
 from inference.counting.costs import step_cost
 from inference.counting.datasheets import datasheet_ceilings, find_datasheet
 from inference.counting.roofline import attainable_flops_per_s, roofline_point, work_of
+from inference.figures.disturbance import is_disturbed
 from inference.records.costs import Ceilings, StepCost
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
@@ -202,7 +203,9 @@ def _named(event: StepEvent, part: Part, attention: str) -> str:
         return " (cold step)."
     if part is Part.ATTENTION:
         return f"; counted for causal attention; computed with {attention}."
-    return " (observed step)." if event.observed and part is Part.STEP else "."
+    if event.observed and part is Part.STEP:
+        return " (observed step)."
+    return " (disturbed by other programs)." if is_disturbed(event) else "."
 
 
 def _point_row(event: StepEvent, info: RunInfo, part: Part) -> Row | None:
@@ -228,7 +231,9 @@ def kind_of(event: StepEvent, part: Part) -> str:
     """Return how a point's time must be read."""
     if event.cold:
         return "cold"
-    return "observed" if event.observed and part is Part.STEP else "warm"
+    if event.observed and part is Part.STEP:
+        return "observed"
+    return "disturbed" if is_disturbed(event) else "warm"
 
 
 def _typical_places(events: Sequence[StepEvent], info: RunInfo, part: Part) -> list[Place]:

@@ -178,6 +178,7 @@ def missing(trace: RunTrace) -> list[str]:
         "pcie_tx_bytes_per_s": "PCIe sent",
         "pcie_rx_bytes_per_s": "PCIe received",
         "other_programs": "other programs on the GPU",
+        "run_delay_s": "which steps other programs disturbed",
     }
     by_reason: dict[str, list[str]] = {}
     for entry in trace.unavailable:

@@ -193,3 +193,66 @@ def test_the_best_alternatives_come_best_first_and_hold_the_chosen_one(
         assert len(candidates) == 5
         assert candidates[0].token_id == event.rows[0].token_id
         assert list(candidates) == sorted(candidates, key=lambda one: -one.logprob)
+
+
+class ScriptedDelays:
+    """A reader of run delays that gives what a test wrote down.
+
+    Attributes:
+        calls: What was asked of it, in order.
+    """
+
+    def __init__(self, *lost_s: float | None) -> None:
+        self.calls: list[str] = []
+        self._lost_s = iter(lost_s)
+
+    def __enter__(self) -> ScriptedDelays:
+        self.calls.append("open")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.calls.append("close")
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def stop(self) -> float | None:
+        self.calls.append("stop")
+        return next(self._lost_s)
+
+
+def test_each_step_says_how_long_its_threads_had_no_processor() -> None:
+    """Of a wait that began before the step no more counts than the step took."""
+    engine = Engine(ScriptedBackend(vocabulary=8), ScriptedClock([1.0] * 3), NO_EOS)
+    delays = ScriptedDelays(0.25, None, 7.0)
+    engine.delays = lambda: delays
+
+    events = list(engine.generate([request((1, 2), new_tokens=3)], seed=0, zero_s=0.0))
+
+    assert [event.run_delay_s for event in events] == [0.25, None, 1.0]
+    assert delays.calls == ["open", *["start", "stop"] * 3, "close"]
+
+
+def test_on_a_device_only_delays_until_the_launch_count() -> None:
+    clock = ScriptedClock([1.0] * 2)
+    clock.host_s = 0.5
+    engine = Engine(ScriptedBackend(vocabulary=8), clock, NO_EOS)
+    delays = ScriptedDelays(0.25, 0.0)
+    engine.delays = lambda: delays
+
+    events = list(engine.generate([request((1, 2), new_tokens=2)], seed=0, zero_s=0.0))
+
+    assert [event.run_delay_s for event in events] == [0.25, 0.0]
+    assert delays.calls.count("stop") == 2
+
+
+def test_an_abandoned_run_closes_what_it_opened() -> None:
+    engine = Engine(ScriptedBackend(vocabulary=8), ScriptedClock([1.0] * 2), NO_EOS)
+    delays = ScriptedDelays(0.0, 0.0)
+    engine.delays = lambda: delays
+    run = engine.generate([request((1, 2), new_tokens=2)], seed=0, zero_s=0.0)
+    next(run)
+
+    run.close()
+
+    assert delays.calls[-1] == "close"

@@ -130,6 +130,20 @@ def test_an_empty_run_exports_a_header_only() -> None:
     assert json.loads(perfetto_json(empty))["traceEvents"][0]["ph"] == "M"
 
 
+def test_exports_say_which_steps_were_disturbed_and_leave_unknown_ones_empty() -> None:
+    lost_s = (None, 0.0, 0.035, 0.001)
+    pairs = zip(TRACE.events, lost_s, strict=True)
+    events = tuple(replace(event, run_delay_s=delay) for event, delay in pairs)
+    trace = replace(TRACE, events=events)
+
+    rows = sheet(steps_csv([trace]))
+    spans = [one["args"] for one in json.loads(perfetto_json(trace))["traceEvents"] if "dur" in one]
+
+    assert [row["run_delay_s"] for row in rows] == ["", "0.0", "0.035", "0.001"]
+    assert [row["disturbed"] for row in rows] == ["", "false", "true", "false"]
+    assert [span["run_delay_s"] for span in spans if "run_delay_s" in span] == [0.0, 0.035, 0.001]
+
+
 def test_the_timeline_has_each_step_on_its_time_and_telemetry_as_counters() -> None:
     file = json.loads(perfetto_json(TRACE))
     spans = [event for event in file["traceEvents"] if event["ph"] == "X" and event["tid"] == 1]

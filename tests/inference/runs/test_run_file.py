@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from inference.figures.disturbance import is_disturbed
 from inference.records.errors import InputError, RunFileError
 from inference.records.model import (
     Device,
@@ -98,6 +99,7 @@ def step(index: int, finish: Finish | None = None) -> StepEvent:
         duration_s=0.1 + 0.2,
         observed=False,
         cold=index == 0,
+        run_delay_s=index / 7,
     )
 
 
@@ -164,6 +166,13 @@ def test_a_field_that_an_earlier_program_did_not_write_takes_its_default() -> No
     text = spoiled((*ROW, "candidates"), REMOVED)
 
     assert run_from_json(text).events[0].rows[0].candidates == ()
+
+
+def test_a_step_of_an_earlier_program_says_nothing_of_disturbance() -> None:
+    text = spoiled(("events", 1, "run_delay_s"), REMOVED)
+
+    assert run_from_json(text).events[1].run_delay_s is None
+    assert not is_disturbed(run_from_json(text).events[1])
 
 
 @pytest.mark.parametrize("name", ["run.json", "run.json.gz"])

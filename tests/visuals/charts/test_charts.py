@@ -102,6 +102,22 @@ def test_the_names_of_steps_stand_above_the_plot_once_for_each_run_of_them() -> 
     assert "datum.note !== datum.before" in notes["transform"][1]["filter"]
 
 
+def test_a_disturbed_step_is_hollow_and_counted_in_the_caption() -> None:
+    """A step that other programs stretched looked like any other."""
+    slow = replace(LONG.events[3], duration_s=0.2, run_delay_s=0.15)
+    events = (*(replace(event, run_delay_s=0.0) for event in LONG.events[:3]), slow)
+    spec, datasets = _spec(decode_step_times(replace(LONG, events=events)))
+    [bars] = [layer for layer in spec["layer"] if layer["mark"].get("type") == "bar"]
+
+    assert datasets["decode_step_times"][-1]["kind"] == "disturbed"
+    assert datasets["decode_step_times"][-1]["note"] is None
+    assert bars["encoding"]["fillOpacity"]["condition"]["test"] == "datum.kind === 'warm'"
+    assert latency_caption(events) == (
+        "This step 200\u00a0ms, disturbed: 75.0\u00a0% of it lost to other programs; median of 1 "
+        "warm step 50.0\u00a0ms. 1 of 4 steps disturbed by other programs (hollow bars)."
+    )
+
+
 def test_an_observed_step_is_named() -> None:
     events = (*LONG.events[:3], replace(LONG.events[3], observed=True))
     _, datasets = _spec(decode_step_times(replace(LONG, events=events)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inference.records.costs import Source
+from inference.records.steps import StepEvent
 from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts.figures import headline
 from visuals.charts.units import DASH
@@ -40,6 +41,40 @@ def test_figures_say_how_many_observed_steps_they_leave_out() -> None:
 
     assert figures["tpot"].note == "cold, without 1 observed"
     assert figures["tpot"].steps == 1
+
+
+def disturbed(event: StepEvent) -> StepEvent:
+    """Return the step with half of its time lost to other programs."""
+    return replace(event, run_delay_s=event.duration_s / 2)
+
+
+def test_figures_say_how_many_disturbed_steps_they_leave_out() -> None:
+    slow = disturbed(replace(RUN.events[2], duration_s=0.5))
+    figures = {f.key: f for f in headline(replace(RUN, events=(*RUN.events[:2], slow)), "r0")}
+
+    assert (figures["tpot"].value, figures["tpot"].steps) == ("50.0", 1)
+    assert figures["tpot"].note == "cold, without 1 disturbed"
+    assert "1 step from which other programs took time" in figures["tpot"].explanation
+    assert figures["ttft"].note == "cold"
+    assert figures["e2e_rate"].note == "cold, disturbed"
+
+
+def test_where_all_steps_are_disturbed_every_figure_says_so() -> None:
+    events = tuple(disturbed(event) for event in RUN.events)
+    figures = {figure.key: figure for figure in headline(replace(RUN, events=events), "r0")}
+
+    assert figures["ttft"].note == "cold, disturbed"
+    assert figures["tpot"].note == "cold, all disturbed"
+    assert (figures["tpot"].value, figures["tpot"].steps) == ("50.0", 2)
+
+
+def test_observed_and_disturbed_steps_are_counted_together_in_the_room_of_a_card() -> None:
+    more = trace_of([b"a"], [b"b", b"c", b"d", b"e"], step_time_s=0.05)
+    events = (*more.events[:2], replace(more.events[2], observed=True), disturbed(more.events[3]))
+    tpot = headline(replace(more, events=events), "r0")[3]
+
+    assert tpot.note == "cold, without 2 steps"
+    assert "1 step in which something was captured" in tpot.explanation
 
 
 def test_a_prompt_in_chunks_says_how_many_step_times_are_in_the_first_token() -> None:
