@@ -22,7 +22,13 @@ from inference.records.run import RunTrace
 from inference.runs.journals import SUFFIX as JOURNAL_SUFFIX
 from inference.runs.journals import Journal, no_room, recovered
 from inference.runs.run_file import read, write
-from inference.runs.store_entries import RunEntry, entry_from_json, entry_of, entry_to_json
+from inference.runs.store_entries import (
+    RunEntry,
+    entry_from_json,
+    entry_of,
+    entry_to_json,
+    is_current,
+)
 from inference.storage.atomic_write import replace_file
 from inference.storage.folders import data_folder
 
@@ -197,7 +203,7 @@ class RunStore:
         kept = None
         with suppress(OSError, ValueError):
             kept = entry_from_json(self._entry_path(key).read_bytes())
-        if kept is not None and kept.key == key and kept.file_bytes == file_bytes:
+        if kept is not None and is_current(kept, key, file_bytes):
             return kept
         try:
             entry = entry_of(read(self._run_path(key))[0], key, file_bytes)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic import TypeAdapter
 
+from inference.figures.latency import batch_tokens_per_s, latency_summary
+from inference.records.options import ONE_BATCH, BatchPlan, CacheKind, DecodeMode, Sampling
 from inference.records.run import RunTrace
 from inference.records.status import RunState
 
 HEAD_CHARACTERS = 300
+ENTRY_VERSION = 1  # one more with each field added, so that entries written before are made again
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -24,7 +26,11 @@ class RunEntry:
         name: Given by a user; empty when none was.
         prompts: The beginning of each prompt.
         answers: The beginning of each output.
+        max_new_tokens: Of the first request, as ``sampling`` is.
+        ttft_s: Of a run of one request; None for several, and where it was not measured.
+        tokens_per_s: In decode steps, of all rows together; None where it was not measured.
         file_bytes: Size of the run file the entry was made from.
+        version: Of these fields; an entry of another version is made again from its run file.
         problem: Why the run file cannot be read; empty when it can.
     """
 
@@ -42,8 +48,18 @@ class RunEntry:
     prompt_tokens: int = 0
     output_tokens: int = 0
     steps: int = 0
+    cache: CacheKind = CacheKind.DYNAMIC
+    chunk_tokens: int | None = None
+    decode: DecodeMode = DecodeMode.EAGER
+    plan: BatchPlan = ONE_BATCH
+    sampling: Sampling = field(default_factory=Sampling)
+    seed: int = 0
+    max_new_tokens: int = 0
+    ttft_s: float | None = None
+    tokens_per_s: float | None = None
     file_bytes: int = 0
     problem: str = ""
+    version: int = 0
 
     @property
     def title(self) -> str:
@@ -54,8 +70,10 @@ class RunEntry:
 def entry_of(trace: RunTrace, key: str, file_bytes: int) -> RunEntry:
     """Return the entry of a run."""
     info = trace.info
+    first = trace.requests[0] if trace.requests else None
     return RunEntry(
         key=key,
+        version=ENTRY_VERSION,
         model_id=info.model_id,
         device_name=info.device.name,
         dtype=info.device.dtype,
@@ -68,14 +86,22 @@ def entry_of(trace: RunTrace, key: str, file_bytes: int) -> RunEntry:
         prompt_tokens=sum(len(request.prompt_ids) for request in trace.requests),
         output_tokens=sum(len(output.token_ids) for output in trace.outputs),
         steps=len(trace.events),
+        cache=info.cache,
+        chunk_tokens=info.chunk_tokens,
+        decode=info.decode,
+        plan=info.plan,
+        sampling=first.sampling if first is not None else Sampling(),
+        seed=info.seed,
+        max_new_tokens=first.max_new_tokens if first is not None else 0,
+        ttft_s=_ttft_s(trace),
+        tokens_per_s=batch_tokens_per_s(trace),
         file_bytes=file_bytes,
     )
 
 
-def matching(entries: Iterable[RunEntry], words: str) -> tuple[RunEntry, ...]:
-    """Return the entries in which every word occurs, whatever its case."""
-    wanted = words.casefold().split()
-    return tuple(entry for entry in entries if all(word in _searched(entry) for word in wanted))
+def is_current(entry: RunEntry, key: str, file_bytes: int) -> bool:
+    """Tell whether an entry was made from this run file, with all the fields there are."""
+    return (entry.key, entry.file_bytes, entry.version) == (key, file_bytes, ENTRY_VERSION)
 
 
 def entry_to_json(entry: RunEntry) -> bytes:
@@ -95,16 +121,6 @@ def entry_from_json(content: bytes) -> RunEntry:
 _ENTRY = TypeAdapter(RunEntry)
 
 
-def _searched(entry: RunEntry) -> str:
-    parts = (
-        entry.key,
-        entry.name,
-        entry.model_id,
-        entry.device_name,
-        entry.dtype,
-        entry.state.value,
-        f"{entry.started_at:%Y-%m-%d}",
-        *entry.prompts,
-        *entry.answers,
-    )
-    return "\n".join(parts).casefold()
+def _ttft_s(trace: RunTrace) -> float | None:
+    is_alone = len(trace.requests) == 1
+    return latency_summary(trace, trace.requests[0].request_id).ttft_s if is_alone else None

@@ -93,7 +93,7 @@ def settings_in_words(key: SubjectKey) -> dict[str, str]:
         "decode": key.decode.value,
         "kernels": key.kernels,
         "prompt fed": f"{key.chunk_tokens} a step" if key.chunk_tokens else "at once",
-        "next token": _next_token(key.sampling),
+        "next token": sampling_words(key.sampling),
         "maximum new tokens": str(key.max_new_tokens),
         "run": _run(key),
     }
@@ -115,7 +115,8 @@ def _titled(name: str, value: str) -> str:
     return _head(shown if name in PLAIN_SETTINGS else f"{name} {shown}")
 
 
-def _next_token(sampling: Sampling) -> str:
+def sampling_words(sampling: Sampling) -> str:
+    """Return how the next token is chosen."""
     if sampling.is_greedy:
         return "greedy"
     top_k = f", top-k {sampling.top_k}" if sampling.top_k else ""
@@ -127,10 +128,11 @@ def _run(key: SubjectKey) -> str:
     if key.rows == 1:
         return "alone"
     row = " of its copies" if key.row_id is None else f" as row {key.row_id}"
-    return f"in a batch of {key.rows}{row}{_plan(key.plan)}"
+    return f"in a batch of {key.rows}{row}{plan_words(key.plan)}"
 
 
-def _plan(plan: BatchPlan) -> str:
+def plan_words(plan: BatchPlan) -> str:
+    """Return what sets a batch apart from the usual one, behind a comma; empty for that one."""
     if plan == ONE_BATCH:
         return ""
     slots = f", {plan.slots} at a time" if plan.slots is not None else ""

@@ -65,7 +65,23 @@ def test_searching_leaves_the_runs_that_have_all_words(page: AppTest) -> None:
     page.text_input(key="search").set_value("nowhere").run()
 
     assert listed(page) == []
+    assert "No run has all of these words: nowhere" in page.info[0].value
+    page.button(key="clear-search").click().run()
+    assert sorted(listed(page)) == ["one", "two"]
     assert not page.exception
+
+
+def test_repeats_are_one_row_and_are_ticked_at_once(page: AppTest, stage: Stage) -> None:
+    for run_id in ("again", "and-again"):
+        stage.store.save(run(run_id, b"why is it so"))
+    page.run()
+    [label] = [box.label for box in page.expander]
+    assert label == "Show the 3 runs"
+
+    page.button(key="tick-again").click().run()
+    page.button(key="compare-picked").click().run()
+
+    assert sorted(page.session_state["compared"]) == ["again", "and-again", "one"]
 
 
 def test_deleted_runs_come_back_with_one_press(page: AppTest, stage: Stage) -> None:

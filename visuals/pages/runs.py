@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import streamlit as st
 
 from inference.records.errors import TokenByTokenError
-from inference.records.status import RunState
 from inference.runs.run_file import read_bytes
 from inference.runs.store import RunStore
-from inference.runs.store_entries import RunEntry, matching
-from visuals.charts.endings import STATES
-from visuals.charts.units import counted, date_text
+from visuals.charts.run_list import alike, matching
+from visuals.charts.units import counted
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import SHOWN, RunsPageState
 from visuals.pages.replays import SHIPPED, replay_view, shipped_runs
-from visuals.pages.session import bound, enter_page, is_ticked, value_of
-from visuals.pages.widget_keys import IMPORT, TICK
+from visuals.pages.run_rows import open_run, run_row
+from visuals.pages.session import bound, change, enter_page, is_ticked, value_of
+from visuals.pages.widget_keys import IMPORT
 
 MAX_COMPARED = 32
 Compare = Callable[[Sequence[str]], None]
@@ -51,7 +51,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
         words = st.text_input(
             "Search",
             **bound("search"),
-            placeholder="Search names, prompts, answers, models, dates …",
+            placeholder="Search prompts, answers, names, models, settings, dates …",
             label_visibility="collapsed",
             icon=":material/search:",
         )
@@ -67,12 +67,24 @@ def _list(store: RunStore, state: RunsPageState) -> None:
         return
     picked = [entry.key for entry in matches if is_ticked(entry.key)]
     _actions(store, state, picked, f"{counted(len(matches), 'run')} of {len(entries):,}")
-    for entry in matches[: state.shown]:
-        _entry(entry)
-    if len(matches) > state.shown:
+    if not matches:
+        _nothing_found(words)
+    groups = alike(matches)
+    for group in groups[: state.shown]:
+        run_row(group)
+    if len(groups) > state.shown:
         st.button("Show more", key="more", on_click=_more, args=(state,))
     st.caption(f"Kept in {escaped(str(store.folder))}, one file per run.")
     _shipped()
+
+
+def _nothing_found(words: str) -> None:
+    st.info(
+        f"No run has all of these words: {escaped(words)}. Prompts, answers, names, models, dates "
+        "such as 30 November 2026, and every setting shown in the list are searched.",
+        icon=":material/search_off:",
+    )
+    st.button("Show all runs", key="clear-search", on_click=partial(change, search=""))
 
 
 def _actions(store: RunStore, state: RunsPageState, picked: list[str], count: str) -> None:
@@ -101,32 +113,6 @@ def _actions(store: RunStore, state: RunsPageState, picked: list[str], count: st
         st.caption(count)
 
 
-def _entry(entry: RunEntry) -> None:
-    """Draw one run: a tick, its title, what it was made with, and a button that plays it."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", gap="small", key=f"entry-{entry.key}"
-    ):
-        title = entry.title if len(entry.title) <= 90 else f"{entry.title[:89]}…"  # noqa: PLR2004
-        st.checkbox(
-            f"Tick run {escaped(entry.key)}",
-            key=f"{TICK}{entry.key}",
-            persist_state="session",
-            label_visibility="collapsed",
-        )
-        st.button(
-            "Open",
-            key=f"open-{entry.key}",
-            icon=":material/play_circle:",
-            on_click=_open,
-            args=(entry.key,),
-            disabled=bool(entry.problem),
-            help="Play the run again, and export it.",
-        )
-        with st.container(gap=None):
-            st.text(title)
-            st.caption(_facts(entry))
-
-
 def _shipped() -> None:
     """Draw the recorded runs that come with the program."""
     shipped = shipped_runs()
@@ -136,20 +122,7 @@ def _shipped() -> None:
     with st.container(horizontal=True, gap="small", key="shipped"):
         for key in shipped:
             name = key.removeprefix(SHIPPED).replace("-", " ")
-            st.button(name, key=key, icon=":material/history:", on_click=_open, args=(key,))
-
-
-def _facts(entry: RunEntry) -> str:
-    if entry.problem:
-        return f":red[{escaped(entry.problem)}]"
-    rows = f"{len(entry.prompts)} prompts in one batch, " if len(entry.prompts) > 1 else ""
-    when = f"{date_text(entry.started_at)}, {entry.started_at:%H:%M} UTC"
-    tokens = f"{entry.prompt_tokens:,} + {counted(entry.output_tokens, 'token')}"
-    ended = STATES.get(entry.state, entry.state.value)
-    if entry.state is RunState.FAILED and entry.message:
-        ended += f": {entry.message}"
-    facts = (when, entry.model_id, entry.dtype, entry.device_name, f"{rows}{tokens}", ended)
-    return escaped(" \u00b7 ".join(facts))
+            st.button(name, key=key, icon=":material/history:", on_click=open_run, args=(key,))
 
 
 def _sentences(store: RunStore, state: RunsPageState) -> None:
@@ -196,10 +169,6 @@ def _take_files(store: RunStore, state: RunsPageState, key: str) -> None:
 
 def _more(state: RunsPageState) -> None:
     state.shown += SHOWN
-
-
-def _open(key: str) -> None:
-    st.query_params["run"] = key
 
 
 def _compare(state: RunsPageState, keys: Sequence[str]) -> None:

@@ -143,6 +143,12 @@ def is_ticked(run_key: str) -> bool:
     return bool(value_of(f"{TICK}{run_key}"))
 
 
+def tick(run_keys: Sequence[str]) -> None:
+    """Tick these runs on the Runs page, before their boxes are drawn."""
+    for run_key in run_keys:
+        st.session_state[f"{TICK}{run_key}"] = True
+
+
 def panel_state(key: str) -> Mapping[str, Any]:
     """Return what a live panel has reported of itself; empty before it has."""
     reported = value_of(key)
