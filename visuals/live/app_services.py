@@ -11,7 +11,7 @@ from inference.runs.store import RunStore
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
 from visuals.live.run_saver import RunSaver
-from visuals.live.surroundings import GRACE_S, Surroundings
+from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 
 
 @cache
@@ -39,6 +39,7 @@ def app_hub() -> Hub:
         EngineClient,
         Surroundings(
             grace_s=float(os.environ.get("TOKEN_BY_TOKEN_GRACE_S", GRACE_S)),
+            pause_limit_s=float(os.environ.get("TOKEN_BY_TOKEN_PAUSE_LIMIT_S", PAUSE_LIMIT_S)),
             render=app_templates().render,
             recall=app_saver().recall,
             on_end=(app_saver().wake,),

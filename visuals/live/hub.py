@@ -34,6 +34,7 @@ from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.engine_replies import EngineReplies
 from visuals.live.live_run import LiveRun, new_id
 from visuals.live.model_slot import EngineStatus, ModelSlot
+from visuals.live.pause_limit import PauseLimit
 from visuals.live.playback import Replay
 from visuals.live.registry import Registry
 from visuals.live.run_queue import RunQueue
@@ -69,6 +70,9 @@ class Hub:
             measurements=self._measurements,
             on_end=around.on_end,
             run_apart=around.run_apart,
+        )
+        self._pauses = PauseLimit(
+            registry=self._registry, now=around.now, limit_s=around.pause_limit_s
         )
         self._replies = EngineReplies(self._queue, around.render)
 
@@ -165,11 +169,16 @@ class Hub:
             stage = self._model.stage if run.state is RunState.LOADING else None
             return RunStatus(
                 state=run.state,
-                message=run.message or run.notice or self._queue.why_it_waits(run),
+                message=self._message(run),
                 stage=stage.stage if stage else "",
                 stage_ratio=stage.ratio if stage else None,
                 queue_position=self._registry.queue_position(run),
             )
+
+    def _message(self, run: LiveRun) -> str:
+        """Return the one sentence that matters most to those who watch a run."""
+        waits = self._pauses.sentence(run) or self._queue.why_it_waits(run)
+        return run.message or run.notice or waits
 
     def control(self, run: LiveRun, action: Action, steps_per_s: float | None = None) -> None:
         """Steer a run; one that waits remembers it, one that has ended ignores it."""
@@ -181,6 +190,7 @@ class Hub:
                 run.replay.control(action, steps_per_s)
                 run.state = run.replay.state
             elif run is self._registry.active:
+                self._pauses.controlled(run)
                 self._engine.send(control)
             elif run not in self._registry.waiting:
                 return
@@ -294,10 +304,19 @@ class Hub:
                 run.is_abandoned = True
                 self.control(run, Action.STOP)
 
+    def stop_overdue(self) -> None:
+        """Stop the run that has been paused for too long while others waited."""
+        with self._lock:
+            run = self._pauses.overdue()
+            if run is not None:
+                run.stop_reason = self._pauses.ended_words()
+                self.control(run, Action.STOP)
+
     def keep_house(self, stop: threading.Event) -> None:
-        """Abandon unwatched runs once a second until ``stop`` is set; run on a thread."""
+        """Stop unwatched and overdue runs once a second until ``stop`` is set; run on a thread."""
         while not stop.wait(HOUSEKEEPING_S):
             self.abandon_unwatched()
+            self.stop_overdue()
 
     def close(self) -> None:
         """End the engine process."""

@@ -46,6 +46,7 @@ class LiveRun:
         replay: How far a recorded run that plays again has come; None for all others.
         on_end: Called with the run when it has ended, under the hub's lock, so it must be quick.
         was_watched: A viewer has come; until then its page may still be on its way.
+        stop_reason: Why the program stopped it; empty when it did not.
         patience: How many grace times it may go unwatched.
         is_kept: False for a run that is no use on disk, such as a warm-up.
         is_unwritten: It ended and found no room on disk: memory has the only whole copy.
@@ -68,6 +69,7 @@ class LiveRun:
     last_seen_s: float = 0.0
     was_watched: bool = False
     is_abandoned: bool = False
+    stop_reason: str = ""
     on_end: RunObserver | None = None
     early_controls: list[Control] = field(default_factory=list)
     replay: Replay | None = None

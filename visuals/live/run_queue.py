@@ -79,6 +79,8 @@ class RunQueue:
             run.state = RunState.ABANDONED
             grace_s = self.registry.grace_s(run)
             run.message = f"stopped because nobody had watched for {grace_s:.0f} s"
+        elif state is RunState.STOPPED and run.stop_reason:
+            run.message = run.stop_reason
         self.captures.ended(run.run_id)
         for tell in (*self.on_end, run.on_end):
             if tell is not None:

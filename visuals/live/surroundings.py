@@ -14,6 +14,7 @@ from inference.records.run import RunTrace
 from visuals.live.live_run import RunObserver
 
 GRACE_S = 30.0  # covers a reload and a short network drop
+PAUSE_LIMIT_S = 300.0  # time to explain a step to a room; the others have waited long enough then
 
 RunApart = Callable[[Callable[[], None]], None]  # carries out work that takes long
 
@@ -46,6 +47,7 @@ class Surroundings:
     Attributes:
         now: The time, in seconds.
         grace_s: How long a run may go unwatched.
+        pause_limit_s: How long a paused run may hold up others; 0 for as long as it likes.
         render: Applies chat templates.
         recall: Finds a run that is kept elsewhere by its id; None when there is none.
         on_end: Called with each run that has ended, under the lock, so they must be quick.
@@ -54,6 +56,7 @@ class Surroundings:
 
     now: Callable[[], float] = time.monotonic
     grace_s: float = GRACE_S
+    pause_limit_s: float = PAUSE_LIMIT_S
     render: Render = render_here
     recall: Callable[[str], RunTrace | None] = _recall_nothing
     on_end: tuple[RunObserver, ...] = ()

@@ -8,6 +8,7 @@ import streamlit as st
 
 from inference.process.messages import Measure, ModelReady
 from inference.records.errors import InputError
+from inference.records.status import RunState
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 
@@ -96,10 +97,17 @@ def _progress(hub: Hub) -> None:
     def progress_line() -> None:
         status = hub.measure_status()
         if status.is_waiting:
-            st.progress(0.0, text="Waiting for the current run to end \u2026")
+            st.progress(0.0, text=f"Waiting for {_ahead(hub)} \u2026")
         elif status.stage is not None:
             st.progress(
                 status.stage.ratio or 0.0, text=f"Measuring: {escaped(status.stage.stage)} \u2026"
             )
 
     progress_line()
+
+
+def _ahead(hub: Hub) -> str:
+    """Return what a measurement waits for."""
+    going = (run.state for run in hub.runs() if run.replay is None)
+    is_paused = RunState.PAUSED in going
+    return "a run that is paused; resume or stop it" if is_paused else "the current run to end"
