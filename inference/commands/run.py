@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference.commands import INTERRUPTED, Subparsers, add_device_arguments, add_model_argument
+from inference.commands.captures import add_capture_argument, check_captures, parsed_capture
 from inference.commands.progress import ProgressLine
 from inference.figures.device import notes_of
 from inference.figures.latency import latency_summaries
 from inference.models.tokenization import TextCodec
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, build_requests, check_order
+from inference.records.attention import AttentionChoice
 from inference.records.errors import InputError, TokenByTokenError
 from inference.records.latency import LatencySummary
 from inference.records.options import (
@@ -55,6 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--top-p", type=float, help="draw from the likeliest tokens that make up this probability"
     )
     add_engine_arguments(parser)
+    add_capture_argument(parser)
     parser.set_defaults(run=run)
 
 
@@ -99,6 +102,7 @@ def run(args: argparse.Namespace) -> int:
     check_batch_arguments(args)
     order = _order(args)
     check_order(order)
+    captures = tuple(parsed_capture(text) for text in args.capture)
     check_destination(args.out)
     from inference.models.loading import load_model  # noqa: PLC0415  see above
 
@@ -111,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
             attention=order.load.attention,
             on_stage=progress.show,
         )
-    traces = _run_all(order, loaded, is_batch=args.batch)
+    check_captures(captures, loaded.shape)
+    traces = _run_all(order, loaded, captures, is_batch=args.batch)
     kept = [trace for trace in traces if trace.events]
     if kept:
         _save(kept, args.out)
@@ -208,7 +213,13 @@ def read_prompts(path: Path) -> tuple[str, ...]:
     return prompts
 
 
-def _run_all(order: RunOrder, loaded: LoadedModel, *, is_batch: bool) -> list[RunTrace]:
+def _run_all(
+    order: RunOrder,
+    loaded: LoadedModel,
+    captures: Sequence[AttentionChoice],
+    *,
+    is_batch: bool,
+) -> list[RunTrace]:
     """Return the runs of the order up to the first that does not get to its end."""
     from inference.calibration.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
     from inference.process.headless import HeadlessRunner  # noqa: PLC0415
@@ -227,6 +238,7 @@ def _run_all(order: RunOrder, loaded: LoadedModel, *, is_batch: bool) -> list[Ru
                 seed=order.seed,
                 options=generation_options(order),
                 on_progress=progress.show,
+                captures=captures,
             )
         traces.append(trace)
         if trace.state is not RunState.DONE:

@@ -9,7 +9,7 @@ formed after the step time, for the heads asked for, by attention_cells.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from inference.engine.attention_calls import KernelCall, Seen, SeenWeights
-from inference.engine.attention_cells import Span, attention_map
+from inference.engine.attention_cells import Span, attention_map, maps_in_parts
 from inference.engine.finite_masks import SOFTMAXES
 from inference.kernels.model_layers import attention_module, decoder_layers
 from inference.records.attention import AttentionChoice, AttentionMap
@@ -144,6 +144,29 @@ class Probe:
             reason = self._why_unseen(self.choice)
             return AttentionMap(choice=self.choice, step_index=span.step_index, reason=reason)
         return attention_map(self.choice, seen, span)
+
+    def take_parts(
+        self, spans: Sequence[Span | None], parts: Sequence[int]
+    ) -> Iterator[AttentionMap]:
+        """Yield the maps of the latest forward pass as if its queries had been fed in these parts.
+
+        The pass is kept for ``recall``. Nothing is yielded where the row was fed no token.
+
+        Args:
+            spans: Where the tokens of each row are; None for a row that was fed none.
+            parts: Queries of each map, in order.
+        """
+        seen, self._listener.seen = self._listener.seen, None
+        choice = self.choice
+        span = None if choice is None or choice.slot >= len(spans) else spans[choice.slot]
+        if choice is None or span is None:
+            return
+        if seen is None:
+            yield AttentionMap(choice=choice, reason=self._why_unseen(choice))
+            return
+        if self._has_room_for(seen):
+            self._prompt.append(_Capture(seen, tuple(spans)))
+        yield from maps_in_parts(choice, seen, span, parts)
 
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
         """Return the maps of the prompt's passes for the choice as it is.

@@ -6,7 +6,7 @@ grow with the square of the context.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isqrt
 from typing import Any
@@ -41,6 +41,7 @@ class Span:
         query_tokens: Queries to cover.
         step_index: Forward passes since the start before this one.
         is_real: [column], True for tokens of the row; None when there is no padding.
+        is_cut: Leave out the keys after the last query covered, which none of them may read.
     """
 
     slot: int
@@ -50,6 +51,7 @@ class Span:
     step_index: int = 0
     first_query: int = 0
     is_real: NDArray[np.bool_] | None = None
+    is_cut: bool = False
 
     @property
     def query_columns(self) -> NDArray[np.int64]:
@@ -66,7 +68,8 @@ class Span:
                 static cache reserves, all and nothing after.
         """
         first = max(self.columns - kernel_columns, 0)
-        held = np.arange(first, self.columns)
+        end = int(self.query_columns[-1]) + 1 if self.is_cut else self.columns
+        held = np.arange(first, end)
         return (held if self.is_real is None else held[self.is_real[held]]), first
 
     def position(self, column: int) -> int:
@@ -87,6 +90,31 @@ class Span:
 def attention_map(choice: AttentionChoice, seen: Seen, span: Span) -> AttentionMap:
     """Return the weights of the chosen heads for the span's queries, binned where they are many."""
     call = seen.unpacked(span.fed_columns)
+    return _map(choice, call, call.reader(span.slot, choice.head), span)
+
+
+def maps_in_parts(
+    choice: AttentionChoice, seen: Seen, span: Span, parts: Sequence[int]
+) -> Iterator[AttentionMap]:
+    """Yield the maps that the span's queries would have given, had they been fed in these parts.
+
+    Args:
+        choice: The heads.
+        seen: The one pass that fed all of them.
+        span: Where the row's tokens are.
+        parts: Queries of each map, in order.
+    """
+    call = seen.unpacked(span.fed_columns)
+    read = call.reader(span.slot, choice.head)
+    first = span.first_query
+    for number, queries in enumerate(parts):
+        part = replace(span, first_query=first, query_tokens=queries, is_cut=True)
+        first += queries
+        yield _map(choice, call, read, replace(part, step_index=span.step_index + number))
+
+
+def _map(choice: AttentionChoice, call: Seen, read: Reader, span: Span) -> AttentionMap:
+    """Return the map of one span."""
     kv_columns, first_column = span.kv_columns(call.kv_columns)
     query_columns = span.query_columns
     heads = tuple(range(call.heads)) if choice.head is None else (choice.head,)
@@ -95,7 +123,7 @@ def attention_map(choice: AttentionChoice, seen: Seen, span: Span) -> AttentionM
     start = span.position(int(kv_columns[0]))
     rows = _Rows(
         call=call,
-        read=call.reader(span.slot, choice.head),
+        read=read,
         heads=len(heads),
         is_mean=not planes,
         queries=query_columns - (span.columns - span.fed_columns),

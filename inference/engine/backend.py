@@ -8,7 +8,7 @@ the newest token of every row.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -176,6 +176,11 @@ class TorchBackend:
             msg += "run them one after another"
             raise InputError(msg)
 
+    @property
+    def chunk_obstacle(self) -> str:
+        """Why tokens that are known cannot be fed in blocks; empty when they can."""
+        return chunk_obstacle(self._model)
+
     def check_right_padding(self) -> None:
         """Raise unless prompts may be padded on the right.
 
@@ -281,6 +286,22 @@ class TorchBackend:
             "prompts padded on the right are moved after their step; pad on the left to capture"
         )
         return AttentionMap(choice=choice, step_index=captured.step_index, reason=reason)
+
+    @torch.inference_mode()
+    def attention_in_parts(self, parts: Sequence[int]) -> Iterator[AttentionMap]:
+        """Yield what the chosen layer attended to in the latest forward, as if fed in these parts.
+
+        Args:
+            parts: Queries of each map, in order; together those of the forward.
+        """
+        latest = self._latest
+        if latest is None:
+            return
+        try:
+            yield from self._probe.take_parts(self._spans(latest), parts)
+        except RuntimeError as error:  # as in ``attention``
+            msg = f"the weights could not be formed: {first_line(error)}"
+            raise BackendError(msg) from error
 
     @torch.inference_mode()
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:

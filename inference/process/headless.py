@@ -9,7 +9,9 @@ from inference.engine.clock import sleep
 from inference.engine.loop import PLAIN, GenerationOptions
 from inference.models.loading import LoadedModel
 from inference.models.tokenization import TextCodec
+from inference.process.recaptures import with_attention
 from inference.process.runner import Runner, RunPlan
+from inference.records.attention import AttentionChoice
 from inference.records.costs import Ceilings
 from inference.records.run import Request, RunInfo, RunTrace
 from inference.records.status import LoadStage, RunState
@@ -42,10 +44,18 @@ class HeadlessRunner:
         seed: int,
         options: GenerationOptions = PLAIN,
         on_progress: OnProgress = lambda _stage: None,
+        captures: Sequence[AttentionChoice] = (),
     ) -> RunTrace:
         """Run the requests as one batch.
 
         A run that fails or is interrupted is returned as far as it came, with its state and reason.
+
+        Args:
+            requests: One row each.
+            seed: The first request's.
+            options: How the run goes.
+            on_progress: Told how far it is.
+            captures: Whose attention to keep with a run that is done, captured after its last step.
         """
         plan = RunPlan(
             run_id=secrets.token_urlsafe(6),
@@ -56,7 +66,10 @@ class HeadlessRunner:
         )
         sink = _RecordingSink(plan.requests, self._codec, on_progress)
         self.runner.run(plan, sink)
-        return sink.trace
+        if not captures or sink.trace.state is not RunState.DONE:
+            return sink.trace
+        on_progress(LoadStage(stage="capturing attention from the run's tokens"))
+        return with_attention(sink.trace, self.runner.backend, captures)
 
 
 class _RecordingSink:

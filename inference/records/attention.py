@@ -1,4 +1,4 @@
-"""Which attention is captured, and the weights that were."""
+"""Which attention is captured, the weights that were, and how a run file keeps them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AttentionChoice:
         layer: 0 for the first.
         head: A query head; None for the mean over all of them, or with ``is_all_heads`` for each.
         is_all_heads: Each head by itself.
-        slot: The row of the batch.
+        slot: The row of the batch; of a run that is over, the request's number.
     """
 
     layer: int
@@ -69,3 +69,62 @@ class AttentionMap:
         """Bytes of the arrays."""
         arrays = (self.weights, self.first_token, self.rest_of_first_cell)
         return sum(array.nbytes for array in arrays if array is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapLayout:
+    """What a packed map is of: ``AttentionMap``, field for field, without its arrays.
+
+    Attributes:
+        has_weights: False where none could be captured; ``reason`` says why.
+    """
+
+    step_index: int = 0
+    heads: tuple[int, ...] = ()
+    query_start: int = 0
+    query_tokens: int = 0
+    kv_start: int = 0
+    kv_tokens: int = 0
+    query_bin: int = 1
+    kv_bin: int = 1
+    first_output_query: int | None = None
+    reason: str = ""
+    has_weights: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedAttention:
+    """The maps of one choice as a run file keeps them; runs/packed_attention.py packs them.
+
+    Attributes:
+        maps: In the order of their steps.
+        body: Base64 of the maps' weights: half-precision numbers, compressed.
+        note: What a reader must know of how they were captured; empty when it was during the run.
+    """
+
+    choice: AttentionChoice
+    maps: tuple[MapLayout, ...]
+    body: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownTokens:
+    """One request of a run that is over, to be fed again.
+
+    Attributes:
+        prompt_blocks: Tokens of the prompt that each of the run's steps fed.
+        ids: All tokens that were fed: the prompt's, then those selected.
+        output_ids: Those selected; the last of them was fed to nobody.
+        logprobs: Of each token selected, in nats; None where it is not to be compared.
+    """
+
+    prompt_blocks: tuple[int, ...]
+    ids: tuple[int, ...]
+    output_ids: tuple[int, ...] = ()
+    logprobs: tuple[float | None, ...] = ()
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of the prompt that were fed."""
+        return sum(self.prompt_blocks)

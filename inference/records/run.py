@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from inference.records.attention import PackedAttention
 from inference.records.costs import Ceilings
 from inference.records.model import Device, ModelShape, TokenPiece
 from inference.records.options import ONE_BATCH, BatchPlan, CacheKind, DecodeMode, Sampling
@@ -90,6 +91,8 @@ class RunTrace:
         unavailable: Telemetry readings that this machine did not give.
         state: Where the run stood when this was taken.
         message: Why it failed or was stopped, in a sentence; empty otherwise.
+        attention: What was captured of its attention, packed, the choice shown first at the front;
+            empty while the run goes.
     """
 
     info: RunInfo
@@ -101,3 +104,4 @@ class RunTrace:
     unavailable: tuple[Unavailable, ...] = ()
     state: RunState = RunState.DONE
     message: str = ""
+    attention: tuple[PackedAttention, ...] = ()

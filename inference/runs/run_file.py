@@ -21,6 +21,7 @@ from pydantic.dataclasses import dataclass
 from inference.records.errors import InputError, RunFileError
 from inference.records.run import SCHEMA_VERSION, RunTrace
 from inference.records.steps import Phase, RowStep
+from inference.runs.packed_attention import attention_problem
 from inference.storage.atomic_write import replace_file
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -192,7 +193,8 @@ def _complaint(error: ValidationError) -> str:
 
 def _check_consistent(run: RunTrace, index: int) -> None:
     """Raise RunFileError where parts of a run contradict each other."""
-    for check in (_request_problem, _event_problem, _growth_problem):
+    checks = (_request_problem, _event_problem, _growth_problem, attention_problem)
+    for check in checks:
         problem = check(run)
         if problem is not None:
             msg = f"the run file is damaged: run {index + 1}, {problem}; save the run again"

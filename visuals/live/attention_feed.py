@@ -11,13 +11,13 @@ import json
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import ceil, inf, isqrt
+from math import ceil, isqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inference.records.attention import AttentionChoice, AttentionMap
+from inference.runs.coarse_weights import Weights, coarser
 
 MAX_MESSAGE_BYTES = 64 * 1024
 PAYLOAD_BYTES = 44 * 1024  # of a message's arrays; the rest is for their headers
@@ -26,8 +26,6 @@ ROW_CELLS = 4096  # of one query's row, all planes together
 MAX_ROW_CELLS = 1024  # of one query's row, one plane
 MAX_EXACT_CELLS = 8192  # of the row under the pointer
 MAX_BLOCKS = 64  # of one message: a header takes up to 300 bytes
-
-Weights = NDArray[Any]  # float16 or float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,18 +191,6 @@ def blocks_of(map_: AttentionMap) -> list[MapBlock]:
             )
         )
     return blocks
-
-
-def coarser(weights: Weights, axis: int, size: int) -> Weights:
-    """Return the largest of each ``size`` neighbours along an axis; NaN where one of them is."""
-    if size == 1:
-        return weights
-    missing = -weights.shape[axis] % size
-    padding = [(0, missing if one == axis else 0) for one in range(weights.ndim)]
-    padded = np.pad(weights, padding, constant_values=-inf) if missing else weights
-    shape = padded.shape
-    split = (*shape[:axis], shape[axis] // size, size, *shape[axis + 1 :])
-    return padded.reshape(split).max(axis=axis + 1)
 
 
 def message(header: dict[str, Any], arrays: Iterable[Weights] = ()) -> bytes:

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from inference.__main__ import main
+from inference.process.recaptures import RECAPTURED
+from inference.records.attention import AttentionMap
 from inference.records.options import CacheKind
 from inference.records.steps import Phase
+from inference.runs.packed_attention import unpacked
 from inference.runs.run_file import read
 
 
@@ -247,6 +250,55 @@ def test_a_chunk_or_cache_that_cannot_be_is_bad_input(
         code = run(*common, *option, "--prompt", "a", "--out", "-")
     except SystemExit as ended:
         code = int(str(ended.code))
+
+    assert code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_captured_layers_are_kept_in_the_run_file(common: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "run.json.gz"
+
+    code = run(
+        *common, "--prompt", "the cache", "--prompt", "a row", "--batch",
+        "--capture", "1:all", "--capture", "0", "--capture", "0:2", "--out", str(out),
+    )  # fmt: skip
+
+    [trace] = read(out)
+    asked = [(one.choice.layer, one.choice.head, one.choice.slot) for one in trace.attention]
+    assert code == 0
+    assert asked == [(1, None, 0), (1, None, 1), (0, None, 0), (0, None, 1), (0, 2, 0), (0, 2, 1)]
+    for one in trace.attention:
+        fed = len(trace.requests[one.choice.slot].prompt_ids) + 4
+        rows = [cell for map_ in unpacked(one) for cell in sums(map_)]
+        assert len(rows) == fed
+        assert rows == pytest.approx([1.0] * fed, abs=2e-3)
+        assert one.note == RECAPTURED
+
+
+def sums(captured: AttentionMap) -> list[float]:
+    """Return what each query gave in all, of the first head."""
+    assert captured.weights is not None, captured.reason
+    return captured.weights[0].astype(float).sum(axis=1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("x", "names no layer"),
+        ("1:x", "names no layer"),
+        ("-1", "names no layer"),
+        ("7", "there is no layer 7"),
+        ("1:99", "there is no head 99"),
+    ],
+)
+def test_a_layer_that_is_not_there_is_refused(
+    common: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    asked: str,
+    said: str,
+) -> None:
+    code = run(*common, "--prompt", "x", f"--capture={asked}", "--out", str(tmp_path / "a.json"))
 
     assert code == 2
     assert said in capsys.readouterr().err
