@@ -75,7 +75,7 @@ $(NODE_MODULES): package.json package-lock.json .npmrc $(TEST)
 # An installed browser first; else Playwright's own; else Debian's package, with fonts for emoji and CJK.
 $(BROWSER): $(TEST)
 	@set -e; \
-	for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	for name in chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do \
 	  if command -v $$name >/dev/null 2>&1; then touch $@; exit 0; fi; done; \
 	echo "no Chromium or Chrome here; fetching Playwright's own"; \
 	if $(BIN)/playwright install chromium 2>/dev/null; then touch $@; exit 0; fi; \
@@ -83,7 +83,7 @@ $(BROWSER): $(TEST)
 	if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	  apt-get update -qq; \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	    chromium fonts-noto-color-emoji fonts-noto-cjk fonts-dejavu-core; \
+	    chromium-headless-shell fonts-noto-color-emoji fonts-noto-cjk fonts-dejavu-core; \
 	  touch $@; exit 0; fi; \
 	echo "the browser tests need Chromium or Chrome and none could be installed; install one and try again" >&2; \
 	exit 1

@@ -81,7 +81,7 @@ def page_targets(figures: PageFigures | None) -> list[Target]:
         ),
         Target(
             name="a browser on the same cores ÷ headless",
-            wanted=0.75,
+            wanted=0.85,
             found=figures.browser_ratio if figures else None,
         ),
         Target(

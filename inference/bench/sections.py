@@ -240,12 +240,12 @@ def targets(
     return [
         Target(
             name="decode ÷ generate(), 128 tokens",
-            wanted=2.0,
+            wanted=3.5,
             found=short.ratios[GENERATE] if short else None,
         ),
         Target(
             name="decode ÷ generate(), 4,096 tokens",
-            wanted=2.5,
+            wanted=3.5,
             found=long.ratios[GENERATE] if long else None,
         ),
         Target(
@@ -272,7 +272,7 @@ def targets(
             for one in contexts
         ),
         Target(
-            name="bytes kept per step", wanted=1024, found=spread_of([kept_bytes]), is_at_most=True
+            name="bytes kept per step", wanted=2048, found=spread_of([kept_bytes]), is_at_most=True
         ),
     ]
 

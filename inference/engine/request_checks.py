@@ -71,6 +71,17 @@ def check_chunk(chunk_tokens: int | None, prompt_tokens: int | None = None) -> N
         raise PromptError(msg)
 
 
+def check_new_tokens(max_new_tokens: int) -> None:
+    """Raise unless at least one token may be selected.
+
+    Raises:
+        InputError: No token is asked for.
+    """
+    if max_new_tokens < 1:
+        msg = f"maximum new tokens is {max_new_tokens}; give 1 or more"
+        raise InputError(msg)
+
+
 def check_prompt_length(prompt_tokens: int, max_new_tokens: int, context_limit: int | None) -> None:
     """Raise unless the prompt can be fed. A generation that outgrows the context ends there.
 
@@ -83,9 +94,7 @@ def check_prompt_length(prompt_tokens: int, max_new_tokens: int, context_limit: 
         PromptError: The prompt is empty, or longer than the model takes.
         InputError: No token is asked for.
     """
-    if max_new_tokens < 1:
-        msg = f"max new tokens is {max_new_tokens}; give 1 or more"
-        raise InputError(msg)
+    check_new_tokens(max_new_tokens)
     if prompt_tokens < 1:
         msg = "the prompt is empty; type some text"
         raise PromptError(msg)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from inference.engine.request_checks import (
     check_chunk,
+    check_new_tokens,
     check_prompt_length,
     check_sampling,
     check_seed,
@@ -82,9 +83,7 @@ def check_order(order: RunOrder) -> None:
             )
             msg = f"{which}; type some text, or pick an example"
             raise PromptError(msg)
-    if order.max_new_tokens < 1:
-        msg = f"maximum new tokens is {order.max_new_tokens}; give 1 or more"
-        raise InputError(msg)
+    check_new_tokens(order.max_new_tokens)
     if order.split_every is not None and order.split_every < 1:
         msg = f"split every {order.split_every} steps; give 1 or more, or leave it out"
         raise InputError(msg)

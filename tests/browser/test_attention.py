@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from tests.browser.actions import (
     wait_for_words,
 )
 from tests.browser.conftest import Tab, wait_until
+from tests.browser.small_models import run_on, saved
 
 pytestmark = pytest.mark.browser
 
@@ -139,13 +141,15 @@ def test_a_prompt_in_chunks_makes_a_step_of_each_and_tells_the_step_times(
 
 
 def test_a_long_context_stays_within_its_messages_and_every_row_can_be_told(
-    open_tab: OpenTab,
+    open_tab: OpenTab, tmp_path: Path
 ) -> None:
+    saved(tmp_path / "tiny", "llama", max_position_embeddings=4096)
     tab = open_tab()
     messages = listen(tab)
-    run(tab, "the cache holds keys and values of every token " * 230, 3)
     show_weights(tab)
-    finish(tab, 3)
+    run_on(
+        tab, tmp_path / "tiny", "the cache holds keys and values of every token " * 230, tokens=3
+    )
     wait_for_caption(tab, "reads")
 
     wait_for_tip(tab, 0.35, 0.5, r"weight [\d.e-]+\s+query")

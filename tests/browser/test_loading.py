@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, WebSocketRoute, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocketRoute, expect
 
 from tests.browser.conftest import Server, Tab, wait_until
 from tests.browser.prefix_proxy import proxied
@@ -17,10 +17,11 @@ RECORDED_TIMEOUT_MS = 60_000
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    yield context.new_page()
-    context.close()
+def page(context: BrowserContext) -> Iterator[Page]:
+    made = context.new_page()
+    made.set_viewport_size({"width": 1280, "height": 800})
+    yield made
+    made.close()
 
 
 def recorded_run_is_drawn(page: Page) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from inference.engine.clock import HostClock
 from inference.engine.loop import Engine, GenerationLimits
 from inference.engine.row_backend import TorchRowBackend
 from inference.kernels.install import install, remove
-from inference.models.loading import LoadedModel, load_model
+from inference.models.loading import LoadedModel
 from inference.models.tokenization import TextCodec
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, build_requests
@@ -31,13 +32,6 @@ PROMPTS = {
     "list": "List five things that a small language model can do on a laptop.",
     "long": "Explain this line again in other words. " * 60,
 }
-
-
-@pytest.fixture(scope="module")
-def loaded(default_model_folder: Path) -> LoadedModel:
-    return load_model(
-        str(default_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
-    )
 
 
 def requests(loaded: LoadedModel, prompts: tuple[str, ...]) -> tuple[Request, ...]:
@@ -65,6 +59,25 @@ def tokens_with_kernels(loaded: LoadedModel, asked: tuple[Request, ...]) -> list
     return found
 
 
+@pytest.fixture(scope="module", autouse=True)
+def as_it_was(loaded: LoadedModel) -> Iterator[None]:
+    """Put the kernels back for the next file."""
+    yield
+    install(loaded.model)
+
+
+@pytest.fixture(scope="module")
+def alone(loaded: LoadedModel) -> Callable[[str], list[int]]:
+    """Give the tokens that a prompt has by itself, computed once."""
+
+    @cache
+    def of(name: str) -> list[int]:
+        [found] = tokens_with_kernels(loaded, requests(loaded, (PROMPTS[name],)))
+        return found
+
+    return of
+
+
 @torch.inference_mode()
 def are_choices_of(model: PreTrainedModel, prompt: list[int], chosen: list[int]) -> bool:
     """True when each token is the best, or less than rounding below it, without our kernels.
@@ -78,16 +91,16 @@ def are_choices_of(model: PreTrainedModel, prompt: list[int], chosen: list[int])
 
 @pytest.mark.parametrize("name", PROMPTS)
 def test_greedy_tokens_are_those_of_generate_without_kernels(
-    loaded: LoadedModel, name: str
+    loaded: LoadedModel, alone: Callable[[str], list[int]], name: str
 ) -> None:
-    asked = requests(loaded, (PROMPTS[name],))
-    prompt = list(asked[0].prompt_ids)
+    [asked] = requests(loaded, (PROMPTS[name],))
+    prompt = list(asked.prompt_ids)
     remove(loaded.model)
     expected = loaded.model.generate(
         torch.tensor([prompt]), do_sample=False, max_new_tokens=NEW_TOKENS
     )[0, len(prompt) :].tolist()
 
-    [found] = tokens_with_kernels(loaded, asked)
+    found = alone(name)
 
     remove(loaded.model)
     # After a tie that rounding decides the two differ for good, so every token is judged apart.
@@ -95,10 +108,11 @@ def test_greedy_tokens_are_those_of_generate_without_kernels(
     assert len(found) > NEW_TOKENS // 4
 
 
-def test_rows_of_a_batch_choose_the_tokens_of_the_prompts_alone(loaded: LoadedModel) -> None:
+def test_rows_of_a_batch_choose_the_tokens_of_the_prompts_alone(
+    loaded: LoadedModel, alone: Callable[[str], list[int]]
+) -> None:
     asked = requests(loaded, tuple(PROMPTS.values()))
 
     together = tokens_with_kernels(loaded, asked)
 
-    alone = [tokens_with_kernels(loaded, (request,))[0] for request in asked]
-    assert together == alone
+    assert together == [alone(name) for name in PROMPTS]

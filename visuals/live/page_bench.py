@@ -44,7 +44,15 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page, Playwright, WebSocket
 
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# What people look with comes first; the one without windows draws for less.
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "chromium-headless-shell",
+)
 WAYS = ("headless", "viewer", "browser")
 PROMPT = "Tell me, in as much detail as you can, how a bicycle is built, part by part."
 NEW_TOKENS = 128

@@ -60,5 +60,5 @@ def test_a_prompt_longer_than_the_context_is_refused_with_both_numbers() -> None
 
 
 def test_asking_for_no_token_is_refused() -> None:
-    with pytest.raises(InputError, match="max new tokens is 0; give 1 or more"):
+    with pytest.raises(InputError, match="maximum new tokens is 0; give 1 or more"):
         check_prompt_length(4, 0, 8)
