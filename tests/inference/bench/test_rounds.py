@@ -190,7 +190,7 @@ def test_the_json_has_every_figure_and_whether_each_target_is_met() -> None:
     values = json.loads(json.dumps(as_json(report)))
 
     assert values["load_average"] == {"before": [0.5, 0, 0], "after": [2, 0, 0]}
-    assert values["decode"][0]["ratios"] == {GENERATE: {"median": 2.5, "low": 2.5, "high": 2.5}}
+    assert values["decode"][0]["ratios"] == {GENERATE: {"median": 3.6, "low": 3.6, "high": 3.6}}
     assert values["sweep"][0]["least_s"] == 0.0421
     assert [target["is_met"] for target in values["targets"]] == [
         target.is_met for target in report.targets
