@@ -148,7 +148,7 @@ def test_a_long_context_stays_within_its_messages_and_every_row_can_be_told(
     messages = listen(tab)
     show_weights(tab)
     run_on(
-        tab, tmp_path / "tiny", "the cache holds keys and values of every token " * 230, tokens=3
+        tab, tmp_path / "tiny", "the cache holds keys and values of every token " * 90, tokens=3
     )
     wait_for_caption(tab, "reads")
 
