@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import TypedDict
 
 from inference.commands import Subparsers
 from inference.models.catalog import CATALOG, CatalogEntry
+from inference.models.local_models import local_folder
 
 
 class ModelRow(TypedDict):
@@ -51,17 +51,6 @@ def _row(entry: CatalogEntry) -> ModelRow:
         cached=folder is not None,
         path=str(folder) if folder else None,
     )
-
-
-def local_folder(entry: CatalogEntry) -> Path | None:
-    """Return the folder of the model's weights on this machine; None when not fetched."""
-    from inference.models.fetch import default_model_folder, is_complete  # noqa: PLC0415  as fetch
-    from inference.models.hf_hub import cached_folder  # noqa: PLC0415
-
-    if entry.wheel is None:
-        return cached_folder(entry.id)
-    folder = default_model_folder()
-    return folder if is_complete(folder) else None
 
 
 def _table(rows: list[ModelRow]) -> str:

@@ -125,6 +125,7 @@ def build_requests(
                 max_new_tokens=order.max_new_tokens,
                 sampling=order.sampling,
                 arrival_s=order.arrivals_s[position] if order.arrivals_s else 0.0,
+                is_raw=order.is_raw,
             )
         )
     check_chunk(order.chunk_tokens, max(len(request.prompt_ids) for request in requests))

@@ -62,6 +62,8 @@ class Request:
     Attributes:
         arrival_s: When it came in, on the run's own time: step times and idle waits from its
             beginning.
+        is_raw: The prompt was fed as it stands and not through the model's chat template; None
+            where a file does not say.
     """
 
     request_id: str
@@ -70,6 +72,7 @@ class Request:
     max_new_tokens: int
     sampling: Sampling
     arrival_s: float = 0.0
+    is_raw: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,13 +9,13 @@ from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
-from visuals.pages.runs import runs_page
+from visuals.pages.runs import WaysOut, runs_page
 
 HUB = STAGE.under_test.hub
 
 
-def compared(_keys: object) -> None:
-    """Stand in for the way to the Compare page."""
+def stay(_keys: object = None) -> None:
+    """Stand in for the ways to other pages."""
 
 
 PAGES = {
@@ -24,7 +24,7 @@ PAGES = {
     "roofline": lambda: roofline_page(HUB, app_shape_jobs()),
     "batching": lambda: batching_page(HUB),
     "device": lambda: device_page(HUB),
-    "runs": lambda: runs_page(HUB, STAGE.store, compared),
+    "runs": lambda: runs_page(HUB, STAGE.store, WaysOut(compare=stay, live=stay)),
     "none": lambda: None,
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from tests.app.stage import STAGE
-from visuals.pages.runs import runs_page
+from visuals.pages.runs import WaysOut, runs_page
 
 
 def compared(keys: object) -> None:
@@ -13,5 +13,12 @@ def compared(keys: object) -> None:
     st.session_state["compared"] = keys
 
 
+def live() -> None:
+    """Stand in for the way to the Live page."""
+    st.session_state["live"] = True
+
+
 if __name__ == "__main__":  # not in a process spawned by what the page shows
-    runs_page(STAGE.under_test.hub, STAGE.store, compared, STAGE.problem)
+    runs_page(
+        STAGE.under_test.hub, STAGE.store, WaysOut(compare=compared, live=live), STAGE.problem
+    )

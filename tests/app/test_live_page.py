@@ -358,3 +358,47 @@ def test_before_the_first_run_the_page_shows_a_recorded_one_with_machine_and_dat
     assert trace.info.device.name in label
     assert str(trace.info.started_at.year) in label
     assert str(panel_data(page)["run_id"]) == f"file-{trace.info.run_id}"
+
+
+def test_a_reload_keeps_the_settings_of_the_run_on_screen(page: AppTest) -> None:
+    """After a reload Maximum new tokens said 64 beside a run of 120."""
+    page.number_input(key="max_new_tokens").set_value(120)
+    page.number_input(key="chunk_tokens").set_value(2)
+    page.toggle(key="template").set_value(False)
+    run = start(page, "hello")
+
+    reloaded = AppTest.from_file(SCRIPT, default_timeout=30)
+    reloaded.query_params["run"] = run.run_id
+    reloaded.run()
+
+    assert not reloaded.exception
+    assert reloaded.text_area(key="prompt").value == "hello"
+    assert reloaded.number_input(key="max_new_tokens").value == 120
+    assert reloaded.number_input(key="chunk_tokens").value == 2
+    assert reloaded.toggle(key="template").value is False
+
+
+def test_one_press_makes_all_settings_as_by_default(page: AppTest) -> None:
+    assert page.button(key="reset-settings").disabled
+    page.number_input(key="max_new_tokens").set_value(120).run()
+    page.segmented_control(key="choice").set_value("sampling").run()
+    page.text_area(key="prompt").set_value("mine").run()
+    assert any("2 settings are not as by default" in one.value for one in page.caption)
+
+    page.button(key="reset-settings").click().run()
+
+    assert page.number_input(key="max_new_tokens").value == 64
+    assert page.segmented_control(key="choice").value == "greedy"
+    assert page.text_area(key="prompt").value == "mine"
+    assert page.button(key="reset-settings").disabled
+
+
+def test_every_model_is_offered_once_and_says_whether_it_is_here(page: AppTest) -> None:
+    options = page.selectbox(key="model").options
+
+    assert len({option.partition(" (")[0] for option in options}) == len(options)
+    assert options[0] == "SmolLM2-135M-Instruct (default)"
+    missing = [option for option in options if option.endswith("(not on this machine)")]
+    assert missing
+    page.selectbox(key="model").set_value("Qwen/Qwen3-0.6B").run()
+    assert any("not on this machine" in caption.value for caption in page.caption)

@@ -222,3 +222,17 @@ def test_the_recorded_runs_that_come_with_the_program_play_too(page: AppTest, st
         [*_, replayed] = stage.under_test.hub.runs()
         assert replayed.replay is not None
         assert replayed.replay.trace == read(path)[0]
+
+
+def test_a_kept_run_shows_its_settings_and_can_be_made_again(page: AppTest) -> None:
+    page.button(key="open-one").click().run()
+    shown_words = "\n".join(one.value for one in page.expander[0].markdown)
+    assert "**K/V cache**: dynamic" in shown_words
+    assert "**Decoding**: greedy" in shown_words
+    assert "**Maximum new tokens**: 2" in shown_words
+
+    page.button(key="run-again").click().run()
+
+    assert page.session_state["live"]
+    settings = page.session_state["session"].run
+    assert (settings.prompt, settings.max_new_tokens) == ("why is it so", 2)

@@ -22,7 +22,7 @@ from visuals.charts.compare import EXPLANATION
 from visuals.charts.compare_table import table_html
 from visuals.charts.differences import agreement, differing_parts, marked_html
 from visuals.charts.figures import headline
-from visuals.charts.units import date_text
+from visuals.charts.made_with import made_with
 
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 POLICY = (
@@ -97,24 +97,9 @@ def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str
 
 def _made_with(parts: _Parts) -> str:
     """Return what the runs were made with, each distinct setting once."""
-    infos = [trace.info for trace in parts.traces]
-    pairs = {
-        "Model": {one.model_id for one in infos},
-        "Number format": {one.device.dtype for one in infos},
-        "Device": {one.device.name for one in infos},
-        "Attention": {one.attention for one in infos},
-        "Computed with": {one.kernels for one in infos if one.kernels},
-        "K/V cache": {one.cache.value for one in infos},
-        "Decode steps": {one.decode.value for one in infos},
-        "Clock": {one.clock for one in infos},
-        "Made on": {f"{date_text(one.started_at)} (UTC)" for one in infos},
-        "Versions": {", ".join(f"{name} {v}" for name, v in one.versions) for one in infos},
-        "Runs": {str(len(infos))},
-    }
+    pairs = {**made_with(parts.traces), "Runs": str(len(parts.traces))}
     rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape('; '.join(sorted(values)))}</dd>"
-        for name, values in pairs.items()
-        if values
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs.items()
     )
     return f'<dl class="made-with">{rows}</dl>'
 

@@ -22,7 +22,7 @@ from visuals.live.comparison_plan import (
 from visuals.live.groups import PlannedRun
 from visuals.live.hub import Hub
 from visuals.pages.compare_prompts import chosen_prompts, prompt_sources
-from visuals.pages.composer import DTYPES, attention_kinds, model_names, run_settings
+from visuals.pages.composer import DTYPES, attention_kinds, run_settings
 from visuals.pages.inputs import (
     ALONE,
     AT_ONCE,
@@ -36,6 +36,7 @@ from visuals.pages.inputs import (
     Together,
 )
 from visuals.pages.markdown import escaped
+from visuals.pages.model_choice import model_label, model_names
 from visuals.pages.run_settings import AUTO
 from visuals.pages.session import bound, session
 
@@ -129,7 +130,12 @@ def _one_prompt(hub: Hub) -> None:
         )
         st.multiselect("Decoding", list(TEMPERATURES), **bound("vary-choice"), width=220)
         st.multiselect(
-            "Models", model_names(), **bound("vary-models"), accept_new_options=True, width=260
+            "Models",
+            model_names(),
+            **bound("vary-models"),
+            format_func=model_label,
+            accept_new_options=True,
+            width=260,
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.models.catalog import CATALOG
 from inference.models.tokenization import TextCodec
 from inference.process.orders import RunOrder
 from inference.records.errors import TokenByTokenError
@@ -14,9 +13,19 @@ from visuals.live.hub import Hub
 from visuals.pages.capture_settings import cache_settings
 from visuals.pages.examples import example_prompts
 from visuals.pages.markdown import escaped
+from visuals.pages.model_choice import model_setting
 from visuals.pages.panels import shows_parts
-from visuals.pages.run_settings import AUTO, DEFAULT_MODEL, Decoding, Split
-from visuals.pages.session import bound, change, chosen_capture, clear_choice, session, value_of
+from visuals.pages.run_settings import AUTO, Decoding, Split
+from visuals.pages.session import (
+    bound,
+    change,
+    chosen_capture,
+    clear_choice,
+    session,
+    take_settings,
+    value_of,
+)
+from visuals.pages.settings_of_runs import as_by_default, changed_from_default
 from visuals.pages.widget_keys import EXAMPLE
 
 PROMPT_HEIGHT = 88
@@ -33,11 +42,6 @@ ATTENTIONS = {
     AttentionKind.FLASH: "flash_attention_2: the flash-attn package",
 }
 DTYPES = (AUTO, "float32", "bfloat16", "float16")
-
-
-def model_names() -> list[str]:
-    """Return the models on offer; others can be typed."""
-    return [DEFAULT_MODEL, *(entry.id for entry in CATALOG)]
 
 
 def prompt_box() -> None:
@@ -64,12 +68,34 @@ def prompt_tools(hub: Hub) -> None:
         on_change=_take_example,
     )
     with st.popover("Settings", icon=":material/tune:", key="settings"):
+        _reset()
         run_settings(hub)
         device_settings(hub)
         cache_settings(hub)
         _split_setting()
     with st.popover("Exact input", icon=":material/data_object:", key="exact"):
         _exact_input(hub)
+
+
+def _reset() -> None:
+    """Say how many settings are not as by default, and offer to make them so."""
+    changed = len(changed_from_default(session().run))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        verb = "is" if changed == 1 else "are"
+        differ = f"{counted(changed, 'setting')} {verb} not as by default."
+        st.caption(differ if changed else "All settings are as by default.")
+        st.button(
+            "Reset",
+            key="reset-settings",
+            icon=":material/restart_alt:",
+            disabled=not changed,
+            on_click=_reset_settings,
+            help="Set everything here and under Batch to its default; the prompt stays.",
+        )
+
+
+def _reset_settings() -> None:
+    take_settings(as_by_default(session().run))
 
 
 def current_order(*, is_paused: bool) -> RunOrder:
@@ -112,14 +138,7 @@ def run_settings(hub: Hub) -> None:
         help="On: the prompt is wrapped in the markers that the model was trained to answer. "
         "Off: the model continues the prompt as it stands.",
     )
-    st.selectbox(
-        "Model",
-        model_names(),
-        **bound("model"),
-        accept_new_options=True,
-        help="One from the list, another id on the hub, or a model folder on this machine. "
-        "The first run with another model loads it.",
-    )
+    model_setting()
     st.selectbox(
         "Number format (dtype)",
         DTYPES,

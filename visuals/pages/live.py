@@ -23,7 +23,8 @@ from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import LivePageState
 from visuals.pages.panels import run_panel
 from visuals.pages.run_settings import Pace, pace_of
-from visuals.pages.session import bound, change, enter_page, session, value_of
+from visuals.pages.session import bound, change, enter_page, session, take_settings, value_of
+from visuals.pages.settings_of_runs import settings_of, settings_of_trace
 from visuals.pages.transport_buttons import hold_button, step_button, stop_button
 from visuals.pages.widget_keys import RUN_FILE
 from visuals.panel.loading import loading_line
@@ -89,12 +90,15 @@ def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
 
 
 def _match_widgets(hub: Hub, run: LiveRun) -> None:
-    """Let the prompt box and the pace say what this run was made with; it was not made here."""
+    """Let the prompt box and all settings say what this run was made with; it was not made here.
+
+    A reload begins a session anew, with the settings of the run on screen and not the defaults.
+    """
     trace = hub.snapshot(run)
     if run.order is not None:
-        change(prompt=run.order.prompts[0])
-    elif trace is not None:
-        change(prompt=trace.requests[0].prompt_text)
+        take_settings(settings_of(run.order))
+    elif trace is not None and trace.requests:
+        take_settings(settings_of_trace(trace))
     if (pace := pace_of(run.steps_per_s)) is not None:
         change(pace=pace)
 

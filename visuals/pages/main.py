@@ -15,7 +15,7 @@ from visuals.pages.examples import ASSETS
 from visuals.pages.late_values import keep_late_values
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
-from visuals.pages.runs import runs_page
+from visuals.pages.runs import WaysOut, runs_page
 
 
 def show_live() -> None:
@@ -47,13 +47,18 @@ def show_runs() -> None:
     """Show the Runs page on the app's hub and store."""
     saver = app_saver()
     saver.keep_once(app_hub())  # a run that has just ended is on the list
-    runs_page(app_hub(), app_store(), _compare, saver.problem)
+    runs_page(app_hub(), app_store(), WaysOut(compare=_compare, live=_live), saver.problem)
 
 
 def _compare(keys: Sequence[str]) -> None:
     st.switch_page(COMPARE, query_params={"runs": ",".join(keys)})
 
 
+def _live() -> None:
+    st.switch_page(LIVE)
+
+
+LIVE = st.Page(show_live, title="Live", url_path="live", default=True)
 COMPARE = st.Page(show_compare, title="Compare", url_path="compare")
 
 
@@ -66,7 +71,7 @@ def main() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large")
     st.navigation(
         [
-            st.Page(show_live, title="Live", url_path="live", default=True),
+            LIVE,
             COMPARE,
             st.Page(show_roofline, title="Roofline", url_path="roofline"),
             st.Page(show_batching, title="Batching", url_path="batching"),

@@ -61,6 +61,7 @@ class RunsPageState:
         deleted: Keys that one press brings back.
         sentence: What went wrong with the last press; empty when nothing did.
         wants_compared: Keys to be taken to the Compare page.
+        wants_live: To be taken to the Live page, whose settings are those of a run shown here.
         uploads: How many files were taken, so that the uploader is empty after each.
         notes: What came of the files taken, to be said once.
     """
@@ -69,6 +70,7 @@ class RunsPageState:
     deleted: tuple[str, ...] = ()
     sentence: str = ""
     wants_compared: tuple[str, ...] = ()
+    wants_live: bool = False
     uploads: int = 0
     notes: list[str] = field(default_factory=list)
 

@@ -11,6 +11,7 @@ from inference.records.errors import TokenByTokenError
 from inference.runs.run_file import read
 from inference.runs.store import RunStore
 from visuals.charts.chart_files import run_charts
+from visuals.charts.made_with import made_with
 from visuals.charts.units import date_text
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
@@ -19,7 +20,8 @@ from visuals.pages.export_menu import export_menu
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import ReplayState
 from visuals.pages.panels import run_panel
-from visuals.pages.session import bound, session, value_of
+from visuals.pages.session import bound, session, take_settings, value_of
+from visuals.pages.settings_of_runs import settings_of_trace
 from visuals.pages.transport_buttons import hold_button, step_button
 from visuals.pages.widget_keys import NAME
 
@@ -56,6 +58,14 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
         _controls(hub, state, run)
         _name(store, state)
         title = store.entry(key)
+        st.button(
+            "Run again",
+            key="run-again",
+            icon=":material/refresh:",
+            on_click=_again,
+            args=(state,),
+            help="Take this run's prompt and settings to the Live page; Start makes it anew.",
+        )
         export_menu(
             (state.trace,),
             run_charts(state.trace),
@@ -70,6 +80,9 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
         f"{date_text(info.started_at)}. The address of this page opens the same view for others "
         "on this server."
     )
+    with st.expander("Settings of this run", icon=":material/tune:", key="run-settings"):
+        for name, text in made_with((state.trace,)).items():
+            st.markdown(f"**{name}**: {escaped(text)}")
     run_panel(hub, run, label="recorded run")
 
 
@@ -148,6 +161,11 @@ def _name(store: RunStore, state: ReplayState) -> None:
         on_change=_rename,
         args=(store, state),
     )
+
+
+def _again(state: ReplayState) -> None:
+    take_settings(settings_of_trace(state.trace))
+    session().runs_page.wants_live = True
 
 
 def _speed() -> float:

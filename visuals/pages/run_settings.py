@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from inference.models.catalog import DEFAULT_NAMES
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder
 from inference.records.attention import AttentionChoice
@@ -135,10 +136,16 @@ class RunSettings:
         )
 
     @property
+    def _model(self) -> str:
+        """The model's name, one for the default model, so that it is not loaded twice."""
+        model = self.model.strip() or DEFAULT_MODEL
+        return DEFAULT_MODEL if model in DEFAULT_NAMES else model
+
+    @property
     def load(self) -> LoadModel:
         """The model, and how it is loaded."""
         return LoadModel(
-            model=self.model.strip() or DEFAULT_MODEL,
+            model=self._model,
             dtype=self.dtype,
             device=self.device,
             attention=self.attention,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -21,22 +22,37 @@ from visuals.pages.session import bound, change, enter_page, is_ticked, value_of
 from visuals.pages.widget_keys import IMPORT
 
 MAX_COMPARED = 32
-Compare = Callable[[Sequence[str]], None]
 
 
-def runs_page(hub: Hub, store: RunStore, compare: Compare, problem: str = "") -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaysOut:
+    """Where the page can take the browser.
+
+    Attributes:
+        compare: To the Compare page with these runs.
+        live: To the Live page.
+    """
+
+    compare: Callable[[Sequence[str]], None]
+    live: Callable[[], None]
+
+
+def runs_page(hub: Hub, store: RunStore, ways: WaysOut, problem: str = "") -> None:
     """Draw the page.
 
     Args:
         hub: Plays runs again.
         store: Keeps them.
-        compare: Takes the browser to the Compare page with these runs.
+        ways: Where the browser can be taken from here.
         problem: Why runs cannot be kept at the moment; empty when they can.
     """
     state = enter_page("runs").runs_page
     if state.wants_compared:
         wanted, state.wants_compared = state.wants_compared, ()
-        compare(wanted)
+        ways.compare(wanted)
+    if state.wants_live:
+        state.wants_live = False
+        ways.live()
     if problem:
         st.warning(escaped(problem), icon=":material/warning:")
     if "run" in st.query_params:

@@ -120,6 +120,11 @@ def change(**values: object) -> None:
         st.session_state[key] = _as_widget(value)
 
 
+def take_settings(settings: RunSettings) -> None:
+    """Give all settings of a run these values, before their widgets are drawn."""
+    change(**{key: getattr(settings, name) for key, name in WIDGETS["run"].items()})
+
+
 def value_of(key: str) -> Any:  # noqa: ANN401  # each widget has a type of its own
     """Return what a widget that shows no field says; None where it is not drawn.
 
