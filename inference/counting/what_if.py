@@ -19,6 +19,9 @@ from inference.records.rooflines import Bound, WhatIf, Workload
 
 LARGEST_SEARCHED = 1 << 20
 QUANTISED_BYTES = 1  # of an element in a quantised cache, which stores 8-bit floats
+# Of a layer: one float32 for its keys and one for its values.
+# Source: transformers 5.24, cache_utils.Fp8QuantizedLayer._quantize.
+SCALE_BYTES = 2 * 4
 
 
 def what_if(
@@ -114,6 +117,11 @@ def with_kv_bytes(shape: ModelShape, element_bytes: int) -> ModelShape:
 def as_stored(shape: ModelShape, cache: CacheKind) -> ModelShape:
     """Return the shape with the keys and values as a cache of this kind stores them."""
     return with_kv_bytes(shape, QUANTISED_BYTES) if cache is CacheKind.QUANTISED else shape
+
+
+def scale_bytes(cache: CacheKind) -> int:
+    """Return the bytes that a layer of a cache of this kind keeps beside its keys and values."""
+    return SCALE_BYTES if cache is CacheKind.QUANTISED else 0
 
 
 def check_positive(**sizes: int) -> None:

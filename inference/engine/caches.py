@@ -77,7 +77,14 @@ def cache_state(cache: Cache, row_tokens: Sequence[int]) -> CacheState:
         bytes_per_layer=tuple(layer.allocated for layer in layers),
         state_bytes=sum(layer.state for layer in layers),
         state_bytes_per_layer=tuple(layer.state for layer in layers),
+        used_bytes_per_layer=_unless_alike(layers),
     )
+
+
+def _unless_alike(layers: Sequence[LayerBytes]) -> tuple[int, ...]:
+    """Return the used bytes of each layer, or nothing where all hold the same."""
+    held = {(layer.tokens, layer.allocated, layer.used) for layer in layers}
+    return tuple(layer.used for layer in layers) if len(held) > 1 else ()
 
 
 def together(one: CacheState, other: CacheState) -> CacheState:
@@ -94,6 +101,11 @@ def together(one: CacheState, other: CacheState) -> CacheState:
         bytes_per_layer=added(one.bytes_per_layer, other.bytes_per_layer),
         state_bytes=one.state_bytes + other.state_bytes,
         state_bytes_per_layer=added(one.state_bytes_per_layer, other.state_bytes_per_layer),
+        used_bytes_per_layer=(
+            added(one.stored_bytes_per_layer, other.stored_bytes_per_layer)
+            if one.used_bytes_per_layer or other.used_bytes_per_layer
+            else ()
+        ),
     )
 
 

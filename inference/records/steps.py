@@ -86,6 +86,8 @@ class CacheState:
         used_bytes: Bytes of the K/V of real tokens, all rows.
         allocated_bytes: Bytes of all K/V tensors, padding and reserve included.
         bytes_per_layer: Allocated K/V bytes of each layer.
+        used_bytes_per_layer: Used K/V bytes of each layer; empty where all layers are alike, since
+            a run keeps one of these a step.
         state_bytes: Bytes of recurrent and convolution states, which no token adds to; in none of
             the figures above.
         state_bytes_per_layer: The same, layer by layer.
@@ -97,12 +99,22 @@ class CacheState:
     bytes_per_layer: tuple[int, ...] = ()
     state_bytes: int = 0
     state_bytes_per_layer: tuple[int, ...] = ()
+    used_bytes_per_layer: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError where a chart would lie."""
         if not 0 <= self.used_bytes <= self.allocated_bytes:
             msg = f"{self.used_bytes} bytes used of {self.allocated_bytes} allocated"
             raise ValueError(msg)
+
+    @property
+    def stored_bytes_per_layer(self) -> tuple[int, ...]:
+        """Used bytes of each layer; empty where they are not known, as in older files."""
+        if self.used_bytes_per_layer or not self.bytes_per_layer:
+            return self.used_bytes_per_layer
+        held = set(zip(self.tokens_per_layer, self.bytes_per_layer, strict=False))
+        layers = len(self.bytes_per_layer)
+        return (self.used_bytes // layers,) * layers if len(held) == 1 else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,6 +42,7 @@ class Interner:
             tokens_per_layer=self._same("tokens", cache.tokens_per_layer),
             bytes_per_layer=self._same("bytes", cache.bytes_per_layer),
             state_bytes_per_layer=self._same("states", cache.state_bytes_per_layer),
+            used_bytes_per_layer=self._same("used", cache.used_bytes_per_layer),
         )
 
     def _size(self, size_bytes: int) -> int:

@@ -1,6 +1,6 @@
-"""The K/V cache put to account: what each layer must keep, counted, beside what its tensors hold.
+"""The K/V cache put to account: what each layer must keep, counted, beside what it stores.
 
-No torch.
+Stored bytes hold tokens; reserved ones are the whole tensors. No torch.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from inference.counting.what_if import SCALE_BYTES, as_stored, scale_bytes
 from inference.records.model import LayerType, ModelShape
 from inference.records.options import CacheKind
 from inference.records.run import RunInfo
@@ -22,10 +23,10 @@ TIMES = "\u00a0\u00d7 "
 
 
 class Verdict(StrEnum):
-    """Whether the tensors hold what was counted."""
+    """Whether the bytes stored are those counted."""
 
-    EQUAL = "equal"
-    NOT_EQUAL = "not equal"
+    EQUAL = "as counted"
+    NOT_EQUAL = "not as counted"
     NOT_COUNTED = "not counted"
 
 
@@ -39,12 +40,12 @@ class _Layers:
 
 
 def account(events: Sequence[StepEvent], info: RunInfo) -> dict[str, object] | None:
-    """Return verdict, reason and lines of name, formula and bytes; None before the first step."""
+    """Return verdict, reason and lines of name, formula and measured bytes; None before a step."""
     if not events:
         return None
     event = events[-1]
     per_layer = counted_per_layer(event, info)
-    total = counted_bytes(event, info.shape) if per_layer is None else sum(per_layer)
+    total = counted_bytes(event, info) if per_layer is None else sum(per_layer)
     verdict = _verdict(event, total)
     return {
         "verdict": verdict.value,
@@ -55,12 +56,13 @@ def account(events: Sequence[StepEvent], info: RunInfo) -> dict[str, object] | N
 
 def counted_per_layer(event: StepEvent, info: RunInfo) -> tuple[int, ...] | None:
     """Return the K/V bytes that each layer must keep of real tokens; None where that is unknown."""
-    sizes = info.shape.kv_row_bytes_per_layer
+    sizes = as_stored(info.shape, info.cache).kv_row_bytes_per_layer
     kinds = layer_kinds(info.shape)
     if not sizes or len(sizes) != len(kinds):
         return None
     return tuple(
-        size * _rows_kept(event, kind, info.cache) for size, kind in zip(sizes, kinds, strict=True)
+        size * _rows_kept(event, kind, info.cache) + (scale_bytes(info.cache) if size else 0)
+        for size, kind in zip(sizes, kinds, strict=True)
     )
 
 
@@ -84,17 +86,17 @@ def _verdict(event: StepEvent, total: int | None) -> Verdict:
 
 
 def _reason(verdict: Verdict, event: StepEvent, info: RunInfo) -> str:
-    """Return why used and counted bytes differ, or what else explains them."""
+    """Return why the stored bytes differ from those counted, or what else explains them."""
     if verdict is Verdict.NOT_COUNTED:
         return "How this model lays out its keys and values in each layer is unknown."
-    if verdict is Verdict.NOT_EQUAL and info.cache is CacheKind.QUANTISED:
+    if verdict is Verdict.NOT_EQUAL:
+        return "The cache does not store the number of bytes that the model's shape gives."
+    if info.cache is CacheKind.QUANTISED:
         width = info.shape.kv_dtype_bytes
         return (
-            f"Quantised: each number is stored in 1 byte instead of {width}, with one scale for "
-            "each layer's keys and one for its values."
+            f"Quantised: each number takes 1 byte instead of {width}, and each layer keeps two "
+            f"scales of {SCALE_BYTES // 2} bytes, one for its keys and one for its values."
         )
-    if verdict is Verdict.NOT_EQUAL:
-        return "The cache's tensors do not hold the number of bytes that the model's shape gives."
     limits = {kind.window for kind in layer_kinds(info.shape) if kind.window is not None}
     if any(event.context_tokens >= limit for limit in limits):
         return "Layers with a window have reached their plateau: they drop the oldest token."
@@ -104,9 +106,9 @@ def _reason(verdict: Verdict, event: StepEvent, info: RunInfo) -> str:
 def _layer_lines(
     event: StepEvent, info: RunInfo, per_layer: tuple[int, ...] | None
 ) -> list[list[str]]:
-    """Return one line for each group of layers that are alike: name, formula, tensors."""
-    shape, held = info.shape, event.cache.bytes_per_layer
-    if per_layer is None or len(held) != len(per_layer):
+    """Return one line for each group of layers that are alike: name, formula, measured bytes."""
+    shape, stored = as_stored(info.shape, info.cache), event.cache.stored_bytes_per_layer
+    if per_layer is None or len(stored) != len(per_layer):
         return []
     kinds = layer_kinds(shape)
     groups: dict[_Layers, list[int]] = {}
@@ -115,21 +117,26 @@ def _layer_lines(
             row_bytes = shape.kv_row_bytes_per_layer[layer]
             rows = _rows_kept(event, kind, info.cache)
             group = _Layers(kind=kind, row_bytes=row_bytes, rows=rows)
-            groups.setdefault(group, []).append(held[layer])
+            groups.setdefault(group, []).append(stored[layer])
     listed = list(groups.items())[:MOST_GROUPS]
-    return [_group_line(group, members, shape) for group, members in listed]
+    return [
+        _group_line(group, members, shape, scale_bytes(info.cache)) for group, members in listed
+    ]
 
 
-def _group_line(group: _Layers, held: list[int], shape: ModelShape) -> list[str]:
-    """Return name, formula and bytes of layers whose tensors hold that many bytes each."""
-    name = f"{counted(len(held), 'layer')}, {group.kind.label}"
-    least, most = min(held), max(held)
-    tensors = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    each = f"{tensors} B each" if len(held) > 1 else f"{tensors} B"
+def _group_line(
+    group: _Layers, stored: list[int], shape: ModelShape, scale_bytes: int
+) -> list[str]:
+    """Return name, formula and bytes of layers that store that many bytes each."""
+    name = f"{counted(len(stored), 'layer')}, {group.kind.label}"
+    least, most = min(stored), max(stored)
+    held = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    each = f"stored {held} B each" if len(stored) > 1 else f"stored {held} B"
     if not group.row_bytes:
         return [name, "no rows", each]
     formula = f"{_row_formula(group.row_bytes, shape)}{TIMES}{counted(group.rows, 'row')}"
-    return [name, f"{formula} = {group.row_bytes * group.rows:,} B", each]
+    formula += f" + {scale_bytes} B of scales" if scale_bytes else ""
+    return [name, f"{formula} = {group.row_bytes * group.rows + scale_bytes:,} B", each]
 
 
 def _row_formula(row_bytes: int, shape: ModelShape) -> str:
@@ -143,11 +150,13 @@ def _row_formula(row_bytes: int, shape: ModelShape) -> str:
 
 
 def _total_lines(event: StepEvent, info: RunInfo, total: int | None) -> list[list[str]]:
-    """Return the sums over all layers: used, allocated, and states."""
+    """Return the sums over all layers: stored, reserved, and states."""
     cache = event.cache
-    lines = [["used, all layers", _total_formula(event, info, total), _bytes(cache.used_bytes)]]
+    stored = f"stored {_bytes(cache.used_bytes)}"
+    lines = [["all layers", _total_formula(event, info, total), stored]]
     spare = cache.allocated_bytes - cache.used_bytes
-    lines.append(["allocated", _spare_words(spare, event, info), _bytes(cache.allocated_bytes)])
+    reserved = _bytes(cache.allocated_bytes)
+    lines.append(["reserved", _spare_words(spare, event, info), f"tensors {reserved}"])
     if cache.state_bytes:
         lines.append(["recurrent states", "the same at every step", _bytes(cache.state_bytes)])
     return lines
@@ -155,24 +164,29 @@ def _total_lines(event: StepEvent, info: RunInfo, total: int | None) -> list[lis
 
 def _total_formula(event: StepEvent, info: RunInfo, total: int | None) -> str:
     """Return the sum, written out with the model's numbers where its layers are all alike."""
-    shape = info.shape
+    shape = as_stored(info.shape, info.cache)
     tokens = sum(row.context_tokens for row in event.rows)
+    scales = scale_bytes(info.cache) * shape.num_hidden_layers
     heads, size, width = shape.num_key_value_heads, shape.head_dim, shape.kv_dtype_bytes
     layers = shape.num_hidden_layers
-    if not total or total != 2 * layers * heads * size * width * tokens:
+    if not total or total - scales != 2 * layers * heads * size * width * tokens:
         return _bytes(total)
     parts = ("2", counted(layers, "layer"), counted(heads, "K/V head"), f"{size}", f"{width} B")
-    return f"{TIMES.join((*parts, counted(tokens, 'token')))} = {_bytes(total)}"
+    product = TIMES.join((*parts, counted(tokens, "token")))
+    product += f" + {scales} B of scales" if scales else ""
+    return f"{product} = {_bytes(total)}"
 
 
 def _spare_words(spare: int, event: StepEvent, info: RunInfo) -> str:
-    """Return what the allocated bytes that hold no token are for."""
+    """Return what the reserved bytes that store no token are for."""
     if not spare:
-        return ""
+        return "no more than is stored"
     if info.cache is CacheKind.STATIC:
-        return f"{spare:,} B reserved at the start"
+        return f"{spare:,} B of them for tokens to come, reserved at the start"
     is_padded = len({row.context_tokens for row in event.rows}) > 1
-    return f"{spare:,} B reserved for tokens to come" + (" and padding" if is_padded else "")
+    if info.cache is CacheKind.QUANTISED:  # it is joined anew for each token, so there is no room
+        return f"{spare:,} B of them padding"
+    return f"{spare:,} B of them for tokens to come" + (" and padding" if is_padded else "")
 
 
 def _bytes(count: int | None) -> str:

@@ -76,7 +76,7 @@ def run_charts(trace: RunTrace) -> tuple[NamedChart, ...]:
             "cache-growth",
             "K/V cache",
             kv_cache.cache_growth,
-            kv_cache.caption(trace.events, trace.info.shape),
+            kv_cache.caption(trace.events, trace.info),
         ),
         _of(trace, "cache-layers", "K/V cache by layer", kv_cache.cache_layers),
         _of(trace, "tokens-per-layer", "Tokens stored in each layer", kv_cache.tokens_per_layer),

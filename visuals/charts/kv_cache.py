@@ -1,7 +1,8 @@
 """The K/V cache: bytes after each step, in total or by layers, and tokens in each layer.
 
-The bytes are read from the cache's own tensors; the dashed line is the same number counted from the
-model's shape, where its layers keep every token. No torch.
+Stored bytes hold tokens. Reserved ones are all that the cache's tensors take, with the room for
+tokens to come and the padding of a batch. Both are read from the tensors; the dashed line is the
+stored bytes counted from the model's shape, where its layers keep every token. No torch.
 """
 
 from __future__ import annotations
@@ -11,22 +12,43 @@ from itertools import pairwise
 
 import altair as alt
 
-from inference.records.model import LayerType, ModelShape
-from inference.records.run import RunTrace
+from inference.counting.what_if import as_stored, scale_bytes
+from inference.records.model import LayerType
+from inference.records.options import CacheKind
+from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import CacheState, StepEvent
 from visuals.charts.axes import axis_end, nice_end, picked
-from visuals.charts.theme import BAND_COLOURS, DASHED, HOST, KV, Chart, Row, finished, whole_numbers
+from visuals.charts.theme import (
+    BAND_COLOURS,
+    DASHED,
+    HOST,
+    KV,
+    SOLID,
+    Chart,
+    Row,
+    finished,
+    whole_numbers,
+)
 from visuals.charts.units import amount, counted, mebibytes
 
 BANDS = len(BAND_COLOURS)
 _STEP = "step (0 is the first)"
-_MIB = "MiB stored"
+_MIB = "MiB"
+_STORED = "MiB stored"
+# Name, colour, dash; the panel's own legend (visuals/panel/scripts/cache.js) names the same lines.
+_LINES = (
+    ("stored", KV, SOLID),
+    ("reserved", HOST, SOLID),
+    ("counted", KV, DASHED),
+)
 
 EXPLANATION = {
     "what": "The keys and values that every layer keeps of each token fed, so that no token has to "
-    "be fed twice. Prefill fills one row per prompt token; each decode step adds one row.",
-    "how": "Measured: read from the cache's own tensors after each step. The dashed line is "
-    "counted from the model's shape.",
+    "be fed twice. Prefill fills one row per prompt token; each decode step adds one row. Stored "
+    "bytes hold tokens; reserved ones are the whole tensors, with room for tokens to come.",
+    "how": "Measured: read from the cache's own tensors after each step. The dashed line is the "
+    "stored bytes counted from the model's shape. A static cache reserves room for the whole run; "
+    "the CPU kernels have a dynamic one grow in blocks of 256 tokens.",
     "formula": "bytes per token = 2 \u00d7 layers \u00d7 K/V heads \u00d7 head size \u00d7 bytes "
     "of one number",
     "source": "Pope et al. 2022, Efficiently Scaling Transformer Inference, section 2.1.",
@@ -34,34 +56,45 @@ EXPLANATION = {
 
 
 def cache_growth(trace: RunTrace | None = None) -> Chart:
-    """Return the bytes used, allocated (where it differs) and counted after each step."""
+    """Return the bytes stored, reserved (where it differs) and counted after each step."""
     base = alt.Chart(alt.NamedData("cache_growth"))
     x = _step_axis("k:Q")
     tooltip = [
         alt.Tooltip("k:Q", title="step"),
-        alt.Tooltip("used:Q", title="used, MiB, measured", format=".4~g"),
-        alt.Tooltip("allocated:Q", title="allocated, MiB, measured", format=".4~g"),
-        alt.Tooltip("counted:Q", title="counted, MiB", format=".4~g"),
+        alt.Tooltip("used:Q", title="stored, MiB, measured", format=".4~g"),
+        alt.Tooltip("allocated:Q", title="reserved, MiB, measured", format=".4~g"),
+        alt.Tooltip("counted:Q", title="stored, MiB, counted", format=".4~g"),
     ]
-    used = base.mark_area(
-        color=KV, opacity=0.35, interpolate="step-after", line={"color": KV, "strokeWidth": 2.5}
-    ).encode(x=x, y=_mib_axis("used:Q"), tooltip=tooltip)
-    allocated = base.mark_line(color=HOST, strokeWidth=2, interpolate="step-after")
-    formula = base.mark_line(
-        color=KV, strokeWidth=2, strokeDash=list(DASHED), interpolate="step-after"
+    used = base.mark_area(color=KV, opacity=0.35, interpolate="step-after").encode(
+        x=x, y=_mib_axis("used:Q"), tooltip=tooltip
     )
+    fields = ("used:Q", "allocated:Q", "counted:Q")
     chart = alt.layer(
         used,
-        allocated.encode(x=x, y=_mib_axis("allocated:Q")),
-        formula.encode(x=x, y=_mib_axis("counted:Q")),
+        *(_line(base, field, name) for field, (name, _, _) in zip(fields, _LINES, strict=True)),
         _only_step(base).encode(x=x, y=_mib_axis("used:Q"), tooltip=tooltip),
         _ends("cache_growth"),
     )
     datasets = None
     if trace is not None:
-        rows = picked(growth_rows(trace.events, trace.info.shape))
+        rows = picked(growth_rows(trace.events, trace.info))
         datasets = {"cache_growth": rows, "cache_growth_extent": growth_extent(trace.events)}
     return finished(chart, datasets, description="Area chart: MiB in the K/V cache by step.")
+
+
+def _line(base: alt.Chart, field: str, name: str) -> alt.Chart:
+    """Return the line of one column of the rows, named in the legend."""
+    names: list[str | alt.FieldName] = [one for one, _, _ in _LINES]
+    legend = alt.Legend(orient="top", symbolType="stroke")
+    tones = alt.Scale(domain=names, range=[tone for _, tone, _ in _LINES])
+    dashes = alt.Scale(domain=names, range=[list(dash) for _, _, dash in _LINES])
+    line = base.transform_calculate(line=f"'{name}'")
+    return line.mark_line(strokeWidth=2, interpolate="step-after").encode(
+        x=_step_axis("k:Q"),
+        y=_mib_axis(field),
+        color=alt.Color("line:N", title=None, scale=tones, legend=legend),
+        strokeDash=alt.StrokeDash("line:N", title=None, scale=dashes, legend=legend),
+    )
 
 
 def _only_step(base: alt.Chart) -> alt.Chart:
@@ -74,12 +107,12 @@ def _only_step(base: alt.Chart) -> alt.Chart:
 
 
 def cache_layers(trace: RunTrace | None = None) -> Chart:
-    """Return the allocated bytes after each step, stacked by bands of layers."""
+    """Return the stored bytes after each step, stacked by bands of layers."""
     base = alt.Chart(alt.NamedData("cache_layers"))
     order = alt.EncodingSortField(field="band", op="min", order="ascending")
     areas = base.mark_area(interpolate="step-after").encode(
         x=_step_axis("k:Q"),
-        y=_mib_axis("mib:Q").stack("zero"),
+        y=_mib_axis("mib:Q", _STORED).stack("zero"),
         order=alt.Order("band:Q"),
         color=alt.Color(
             "layers:N",
@@ -90,15 +123,17 @@ def cache_layers(trace: RunTrace | None = None) -> Chart:
         tooltip=[
             alt.Tooltip("k:Q", title="step"),
             alt.Tooltip("layers:N"),
-            alt.Tooltip("mib:Q", title="MiB", format=".4~g"),
+            alt.Tooltip("mib:Q", title="stored, MiB, measured", format=".4~g"),
         ],
     )
-    chart = alt.layer(areas, _ends("cache_growth"))
+    chart = alt.layer(areas, _ends("cache_layers", _STORED))
     datasets = None
     if trace is not None:
         rows = picked(layer_rows(trace.events))
-        datasets = {"cache_layers": rows, "cache_growth_extent": growth_extent(trace.events)}
-    return finished(chart, datasets, description="Stacked areas: MiB by bands of layers and step.")
+        datasets = {"cache_layers": rows, "cache_layers_extent": layer_extent(trace.events)}
+    return finished(
+        chart, datasets, description="Stacked areas: MiB stored by bands of layers and step."
+    )
 
 
 def tokens_per_layer(trace: RunTrace | None = None) -> Chart:
@@ -122,9 +157,9 @@ def tokens_per_layer(trace: RunTrace | None = None) -> Chart:
     return finished(chart, datasets, description="Bar chart: tokens stored in each layer.")
 
 
-def growth_rows(events: Iterable[StepEvent], shape: ModelShape) -> list[Row]:
+def growth_rows(events: Iterable[StepEvent], info: RunInfo) -> list[Row]:
     """Return one row for each step; ``allocated`` only where it differs from what is used."""
-    return [_growth_row(event, shape) for event in events]
+    return [_growth_row(event, info) for event in events]
 
 
 def layer_rows(events: Iterable[StepEvent]) -> list[Row]:
@@ -134,7 +169,15 @@ def layer_rows(events: Iterable[StepEvent]) -> list[Row]:
 
 def growth_extent(events: Sequence[StepEvent]) -> list[Row]:
     """Return one row that holds the far ends of both axes, which grow in steps."""
-    largest = max((event.cache.allocated_bytes for event in events), default=0)
+    return _extent(events, max((event.cache.allocated_bytes for event in events), default=0))
+
+
+def layer_extent(events: Sequence[StepEvent]) -> list[Row]:
+    """Return the same of the stored bytes alone."""
+    return _extent(events, max((event.cache.used_bytes for event in events), default=0))
+
+
+def _extent(events: Sequence[StepEvent], largest: int) -> list[Row]:
     last = events[-1].index if events else 0
     return [{"x": axis_end(last), "y": nice_end(mebibytes(largest) or 0.0)}]
 
@@ -156,36 +199,40 @@ def held_extent(events: Sequence[StepEvent]) -> list[Row]:
     return [{"y": axis_end(max(held, default=0))}]
 
 
-def caption(events: Sequence[StepEvent], shape: ModelShape) -> str:
+def caption(events: Sequence[StepEvent], info: RunInfo) -> str:
     """Return what the newest step left in the cache, in one line."""
     if not events:
         return "Nothing is stored yet."
-    cache = events[-1].cache
-    used = amount(mebibytes(cache.used_bytes), "MiB")
+    shape, cache = info.shape, events[-1].cache
+    held = f"{amount(mebibytes(cache.used_bytes), 'MiB')} stored"
+    if cache.allocated_bytes > cache.used_bytes:
+        held += f" of {amount(mebibytes(cache.allocated_bytes), 'MiB')} reserved"
     rows = sum(row.query_tokens for row in events[-1].rows)
     storing = sum(kind is not LayerType.RECURRENT for kind in shape.layer_types)
     if shape.layer_types and not storing:
         states = amount(mebibytes(cache.state_bytes), "MiB")
         return f"No keys and values: states of {states}, the same after every step."
-    expected = counted_bytes(events[-1], shape)
-    if expected is None:
+    per_token = as_stored(shape, info.cache).kv_bytes_per_token
+    if per_token is None or counted_bytes(events[-1], info) is None:
         is_each = storing == len(shape.layer_types)
         where = "in each layer" if is_each else f"in {storing} of {len(shape.layer_types)} layers"
-        return f"{counted(rows, 'row')} stored {where}; {used} used."
-    agreement = "as counted" if expected == cache.used_bytes else f"{expected:,} bytes counted"
-    per_token = f"{shape.kv_bytes_per_token:,}"
-    return f"+{counted(rows, 'token')} ({per_token} bytes); {used} used, {agreement}."
+        return f"+{counted(rows, 'row')} {where}; {held}."
+    size = f"{per_token:,} bytes{' each' if rows > 1 else ''}"
+    kind = ", quantised" if info.cache is CacheKind.QUANTISED else ""
+    return f"+{counted(rows, 'token')} ({size}{kind}); {held}."
 
 
-def counted_bytes(event: StepEvent, shape: ModelShape) -> int | None:
+def counted_bytes(event: StepEvent, info: RunInfo) -> int | None:
     """Return the K/V bytes of the step's rows from the shape; None where layers drop tokens."""
+    shape = as_stored(info.shape, info.cache)
     keeps_all = all(kind is LayerType.FULL for kind in shape.layer_types)
     if shape.kv_bytes_per_token is None or not keeps_all:
         return None
-    return shape.kv_bytes_per_token * sum(row.context_tokens for row in event.rows)
+    tokens = sum(row.context_tokens for row in event.rows)
+    return shape.kv_bytes_per_token * tokens + scale_bytes(info.cache) * shape.num_hidden_layers
 
 
-def _growth_row(event: StepEvent, shape: ModelShape) -> Row:
+def _growth_row(event: StepEvent, info: RunInfo) -> Row:
     """Return the row of one step."""
     cache = event.cache
     is_equal = cache.allocated_bytes == cache.used_bytes
@@ -193,13 +240,14 @@ def _growth_row(event: StepEvent, shape: ModelShape) -> Row:
         "k": event.index,
         "used": mebibytes(cache.used_bytes),
         "allocated": None if is_equal else mebibytes(cache.allocated_bytes),
-        "counted": mebibytes(counted_bytes(event, shape)),
+        "counted": mebibytes(counted_bytes(event, info)),
     }
 
 
 def _band_rows(k: int, cache: CacheState) -> list[Row]:
-    """Return the bytes of each band of neighbouring layers after one step."""
-    layers = len(cache.bytes_per_layer)
+    """Return the stored bytes of each band of neighbouring layers after one step."""
+    stored = cache.stored_bytes_per_layer
+    layers = len(stored)
     bands = min(BANDS, layers)
     edges = [layers * band // bands for band in range(bands + 1)] if bands else []
     return [
@@ -207,7 +255,7 @@ def _band_rows(k: int, cache: CacheState) -> list[Row]:
             "k": k,
             "band": band,
             "layers": str(low) if high - low == 1 else f"{low}\u2013{high - 1}",
-            "mib": mebibytes(sum(cache.bytes_per_layer[low:high])),
+            "mib": mebibytes(sum(stored[low:high])),
         }
         for band, (low, high) in enumerate(pairwise(edges))
     ]
@@ -218,13 +266,13 @@ def _step_axis(field: str) -> alt.X:
     return alt.X(field, title=_STEP, axis=whole_numbers(), scale=alt.Scale(nice=False))
 
 
-def _mib_axis(field: str) -> alt.Y:
-    """Return the axis of stored MiB."""
+def _mib_axis(field: str, title: str = _MIB) -> alt.Y:
+    """Return an axis of MiB."""
     scale = alt.Scale(nice=False, zero=True)
-    return alt.Y(field, title=_MIB, axis=alt.Axis(tickCount=4, format=",.3~r"), scale=scale)
+    return alt.Y(field, title=title, axis=alt.Axis(tickCount=4, format=",.3~r"), scale=scale)
 
 
-def _ends(name: str) -> alt.Chart:
+def _ends(name: str, title: str = _MIB) -> alt.Chart:
     """Return an unseen mark at the far ends of both axes."""
     ends = alt.Chart(alt.NamedData(f"{name}_extent")).mark_point(opacity=0)
-    return ends.encode(x=_step_axis("x:Q"), y=_mib_axis("y:Q"))
+    return ends.encode(x=_step_axis("x:Q"), y=_mib_axis("y:Q", title))

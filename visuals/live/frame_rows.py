@@ -63,9 +63,10 @@ def _cache_tables(drawn: Drawn) -> Frame:
     """Return what the cache holds after the new steps, and the ends of its axes."""
     events, fresh = drawn.events, drawn.fresh
     return {
-        "cache_growth": appended(kv_cache.growth_rows(fresh, drawn.trace.info.shape)),
+        "cache_growth": appended(kv_cache.growth_rows(fresh, drawn.trace.info)),
         "cache_layers": appended(kv_cache.layer_rows(fresh)),
         "cache_growth_extent": replaced(kv_cache.growth_extent(events)),
+        "cache_layers_extent": replaced(kv_cache.layer_extent(events)),
         "tokens_per_layer": replaced(kv_cache.held_rows(events)),
         "tokens_per_layer_extent": replaced(kv_cache.held_extent(events)),
     }

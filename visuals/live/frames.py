@@ -151,7 +151,7 @@ def _step_parts(drawn: Drawn, tally: Tally) -> Frame:
         "step": _step(drawn),
         "captions": {
             "latency": latency.caption(events, trace.info),
-            "kv": kv_cache.caption(events, shape),
+            "kv": kv_cache.caption(events, trace.info),
             "weights": weight_reuse.caption(events, shape),
         },
         "roofline": {

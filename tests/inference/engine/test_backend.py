@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
+from inference.counting.what_if import as_stored, scale_bytes
 from inference.engine.backend import TorchBackend
 from inference.engine.caches import cache_options
 from inference.engine.clock import HostClock
@@ -139,7 +140,7 @@ def test_bytes_and_tokens_are_those_of_the_tensors_at_every_step(family: str) ->
         rows = tuple(expected_tokens(shape, layer, event.context_tokens) for layer in layers)
 
         assert event.cache.used_bytes == event.cache.allocated_bytes == sum(kv_bytes)
-        assert event.cache.bytes_per_layer == kv_bytes
+        assert event.cache.bytes_per_layer == event.cache.stored_bytes_per_layer == kv_bytes
         assert event.cache.state_bytes_per_layer == states
         assert event.cache.state_bytes == sum(states)
         assert event.cache.tokens_per_layer == rows
@@ -292,6 +293,8 @@ def test_a_static_cache_gives_the_same_ids_and_reserves_its_room_at_once(family:
         assert event.cache.tokens_per_layer == rows
         assert event.cache.used_bytes == byte_sum(rows, shape)
         assert event.cache.allocated_bytes == byte_sum(room, shape)
+        stored = zip(rows, shape.kv_row_bytes_per_layer, strict=True)
+        assert event.cache.stored_bytes_per_layer == tuple(row * size for row, size in stored)
 
 
 @every_family
@@ -314,6 +317,10 @@ def test_a_quantised_cache_gives_the_ids_of_generate_with_one(family: str) -> No
             for tensor in pair
         ]
         assert event.cache.used_bytes == sum(tensor.nbytes for tensor in held)
+        stored = as_stored(model_shape(model), CacheKind.QUANTISED).kv_row_bytes_per_layer
+        assert event.cache.stored_bytes_per_layer == tuple(
+            size * event.context_tokens + scale_bytes(CacheKind.QUANTISED) for size in stored
+        )
         events.append(event)
 
     quantised = generated(model, cache_implementation="quantized", cache_config={"backend": "fp8"})

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inference.records.model import LayerType
+from inference.records.options import CacheKind
 from inference.records.run import RunTrace
 from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts.axes import MAX_ROWS
@@ -142,11 +143,18 @@ def test_a_long_run_is_thinned_to_what_a_chart_shows() -> None:
 def test_the_cache_chart_draws_counted_bytes_dashed_beside_measured_ones() -> None:
     spec, datasets = _spec(cache_growth(LONG))
 
-    used, allocated, formula = spec["layer"][:3]
-    assert used["mark"]["color"] == KV
-    assert used["encoding"]["y"]["title"] == "MiB stored"
-    assert "strokeDash" not in allocated["mark"]
-    assert formula["mark"]["strokeDash"] == [5, 3]
+    area, used, allocated, formula = spec["layer"][:4]
+    assert area["mark"]["color"] == KV
+    assert area["encoding"]["y"]["title"] == "MiB"
+    names = [line["transform"][0]["calculate"] for line in (used, allocated, formula)]
+    assert names == ["'stored'", "'reserved'", "'counted'"]
+    scale = formula["encoding"]["strokeDash"]["scale"]
+    assert dict(zip(scale["domain"], scale["range"], strict=True)) == {
+        "stored": [1, 0],
+        "reserved": [1, 0],
+        "counted": [5, 3],
+    }
+    assert formula["encoding"]["color"]["legend"]["orient"] == "top"
     first = datasets["cache_growth"][0]
     assert first["used"] == first["counted"] == pytest.approx(3 * 64 / 2**20, abs=1e-6)
     assert first["allocated"] > first["used"]
@@ -160,18 +168,21 @@ def test_allocated_bytes_that_equal_used_ones_are_a_gap() -> None:
 
 def test_nothing_is_counted_where_layers_drop_tokens() -> None:
     shape = replace(LONG.info.shape, layer_types=(LayerType.SLIDING, LayerType.FULL))
+    info = replace(LONG.info, shape=shape)
 
-    assert counted_bytes(LONG.events[0], shape) is None
-    assert "counted" not in cache_caption(LONG.events, shape)
+    assert counted_bytes(LONG.events[0], info) is None
+    assert cache_caption(LONG.events, info).startswith("+1 row in each layer; ")
 
 
-def test_layers_are_stacked_in_bands_that_sum_to_all_bytes() -> None:
+def test_layers_are_stacked_in_bands_that_sum_to_the_stored_bytes() -> None:
+    """They summed to the reserved bytes under an axis of bytes stored."""
     spec, datasets = _spec(cache_layers(LONG))
 
     assert spec["layer"][0]["encoding"]["y"]["stack"] == "zero"
     last = [row for row in datasets["cache_layers"] if row["k"] == 3]
     assert [row["layers"] for row in last] == ["0", "1"]
-    assert sum(row["mib"] for row in last) == pytest.approx((6 * 64 + 128) / 2**20, abs=2e-6)
+    assert sum(row["mib"] for row in last) == pytest.approx(6 * 64 / 2**20, abs=2e-6)
+    assert LONG.events[-1].cache.allocated_bytes > 6 * 64
 
 
 def test_a_run_without_bytes_by_layer_has_no_bands() -> None:
@@ -223,15 +234,14 @@ def test_the_cache_says_which_layers_store_rows_and_that_states_are_none() -> No
     held = replace(LONG.events[-1].cache, state_bytes=2**20)
     events = (replace(LONG.events[-1], cache=held),)
 
-    assert cache_caption(LONG.events, shape).startswith("1 row stored in 1 of 2 layers; ")
-    assert cache_caption(events, without).replace("\u00a0", " ") == (
+    info = replace(LONG.info, shape=shape)
+    assert cache_caption(LONG.events, info).startswith("+1 row in 1 of 2 layers; ")
+    assert cache_caption(events, replace(LONG.info, shape=without)).replace("\u00a0", " ") == (
         "No keys and values: states of 1.00 MiB, the same after every step."
     )
 
 
 def test_captions_tell_what_the_newest_step_did() -> None:
-    shape = LONG.info.shape
-
     assert latency_caption(()) == "No step yet."
     assert latency_caption(LONG.events[:1]) == (
         "Prefill of 3 tokens took 50.0\u00a0ms, cold: includes first-call costs."
@@ -239,8 +249,21 @@ def test_captions_tell_what_the_newest_step_did() -> None:
     assert latency_caption(LONG.events) == (
         "This step 50.0\u00a0ms; median of 2 warm steps 50.0\u00a0ms."
     )
-    assert cache_caption(LONG.events, shape).startswith("+1 token (64 bytes); ")
-    assert cache_caption(LONG.events, shape).endswith(" used, as counted.")
+    said = cache_caption(LONG.events, LONG.info).replace("\u00a0", " ")
+    assert said == "+1 token (64 bytes); 0.000366 MiB stored of 0.000488 MiB reserved."
+    assert cache_caption(LONG.events[:1], LONG.info).startswith("+3 tokens (64 bytes each); ")
+
+
+def test_a_quantised_cache_is_said_in_the_bytes_it_stores() -> None:
+    """It read "+1 token (64 bytes)" of a cache that stores a quarter of that."""
+    info = replace(LONG.info, cache=CacheKind.QUANTISED)
+    event = LONG.events[-1]
+    held = replace(event.cache, used_bytes=112, allocated_bytes=112)
+
+    said = cache_caption((replace(event, cache=held),), info).replace("\u00a0", " ")
+
+    assert said == "+1 token (16 bytes, quantised); 0.000107 MiB stored."
+    assert counted_bytes(event, info) == 6 * 16 + 2 * 8
 
 
 def test_a_caption_says_when_a_bar_stands_for_several_steps() -> None:

@@ -11,6 +11,12 @@ const VIEWS = [
   ["tokens_per_layer", "tokens"],
   ["account", "formula"],
 ];
+/** @type {[string, string, string][]} The column of the rows, the line's style, its name. */
+const LINES = [
+  ["used", "stored", "stored"],
+  ["allocated", "reserved", "reserved"],
+  ["counted", "counted", "stored, counted"],
+];
 
 export class CachePanel extends ChartPanel {
   /**
@@ -36,6 +42,9 @@ export class CachePanel extends ChartPanel {
     const line = make("div", "caption-line");
     parts.caption.replaceWith(line);
     line.append(parts.caption, this.verdict);
+    this.legend = make("div", "legend");
+    parts.panel.insertBefore(this.legend, parts.body);
+    this.legendKey = "";
     this.choose("cache_growth");
     parent.append(parts.panel);
   }
@@ -46,36 +55,49 @@ export class CachePanel extends ChartPanel {
       button.setAttribute("aria-pressed", String(name === chosen));
       node.hidden = name !== chosen;
     }
+    this.legend.hidden = chosen !== "cache_growth";
     this.repaint();
+  }
+
+  /** Only the lines that are drawn are named. */
+  showLegend() {
+    const rows = this.ctx.store.rows("cache_growth");
+    const drawn = LINES.filter(([column]) => rows.some((row) => row[column] !== null));
+    const key = rows.length ? drawn.map(([column]) => column).join() : "";
+    if (key === this.legendKey) return;
+    this.legendKey = key;
+    this.legend.replaceChildren(...(key ? drawn : []).map(([, style, words]) => legendEntry(style, words)));
   }
 
   reset() {
     this.verdict.hidden = true;
     this.account.replaceChildren();
     super.reset();
+    this.showLegend();
   }
 
   /** @param {Frame} frame */
   update(frame) {
     if (frame.captions) this.caption.textContent = frame.captions.kv;
     if (frame.account) this.showAccount(frame.account);
+    this.showLegend();
     return super.update(frame);
   }
 
   /**
-   * Each line: whose bytes, how they were counted, what the tensors hold.
+   * Each line: whose bytes, how they were counted, what was measured.
    * @param {Account} account
    */
   showAccount({ verdict, reason, lines }) {
     this.verdict.hidden = false;
     this.verdict.dataset.verdict = verdict;
     this.verdict.textContent = verdict;
-    this.verdict.title = reason || "The tensors hold exactly what the formula gives.";
+    this.verdict.title = reason || "The cache stores exactly the bytes that the formula gives.";
     const nodes = lines.map(([name, formula, bytes]) => {
       const line = make("p", "account-line");
       line.append(make("b", null, name + ": "));
       if (formula) line.append(make("span", null, formula + "; "));
-      line.append(make("span", "account-sum", "tensors " + bytes));
+      line.append(make("span", "account-sum", bytes));
       return line;
     });
     if (reason) nodes.unshift(make("p", "account-line", reason));
@@ -83,10 +105,20 @@ export class CachePanel extends ChartPanel {
   }
 }
 
+/**
+ * @param {string} style
+ * @param {string} words
+ */
+function legendEntry(style, words) {
+  const entry = make("span", "entry");
+  entry.append(make("span", "cache-line cache-" + style), make("span", null, words));
+  return entry;
+}
+
 function accountNode() {
   const node = make("div", "account");
   node.tabIndex = 0;
   node.setAttribute("role", "group");
-  node.setAttribute("aria-label", "Bytes counted and bytes of the tensors");
+  node.setAttribute("aria-label", "Bytes counted and bytes measured");
   return node;
 }
