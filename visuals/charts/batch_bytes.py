@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from inference.counting.costs import kv_stored_bytes
+from inference.counting.what_if import as_stored
 from inference.records.latency import LatencySummary
-from inference.records.model import ModelShape
 from inference.records.options import Policy
-from inference.records.run import Request
+from inference.records.run import Request, RunInfo
 from visuals.charts.roofline_rows import cost_of
 from visuals.charts.slots import Assigned, SlotStep
 from visuals.charts.units import DASH, amount, mebibytes, milliseconds, significant
@@ -58,10 +58,11 @@ def _strips(step: SlotStep) -> list[list[int]]:
     return [[number, fed.get(number, 0), stored] for number, stored in step.stored]
 
 
-def shared_and_own(step: SlotStep, shape: ModelShape) -> Frame:
+def shared_and_own(step: SlotStep, info: RunInfo) -> Frame:
     """Return the bytes of one step: weights once, K/V of each row, and work per weight byte."""
+    shape, stored_shape = info.shape, as_stored(info.shape, info.cache)
     own = [
-        [assignment.number, mebibytes(kv_stored_bytes(shape, assignment.stored))]
+        [assignment.number, mebibytes(kv_stored_bytes(stored_shape, assignment.stored))]
         for assignment in step.assigned
         if assignment.fed
     ]

@@ -13,9 +13,9 @@ from inference.counting.what_if import SCALE_BYTES, as_stored, scale_bytes
 from inference.records.model import LayerType, ModelShape
 from inference.records.options import CacheKind
 from inference.records.run import RunInfo
-from inference.records.steps import StepEvent
+from inference.records.steps import CacheState, StepEvent
 from visuals.charts.attention import LayerKind, layer_kinds
-from visuals.charts.kv_cache import counted_bytes
+from visuals.charts.kv_cache import contexts, counted_bytes
 from visuals.charts.units import amount, counted, mebibytes
 
 MOST_GROUPS = 6  # of layers that are alike
@@ -43,49 +43,56 @@ def account(events: Sequence[StepEvent], info: RunInfo) -> dict[str, object] | N
     """Return verdict, reason and lines of name, formula and measured bytes; None before a step."""
     if not events:
         return None
-    event = events[-1]
-    per_layer = counted_per_layer(event, info)
-    total = counted_bytes(event, info) if per_layer is None else sum(per_layer)
-    verdict = _verdict(event, total)
+    cache, rows = events[-1].cache, contexts(events)
+    per_layer = counted_per_layer(rows, info)
+    total = counted_bytes(rows, info) if per_layer is None else sum(per_layer)
+    verdict = _verdict(cache, total)
     return {
         "verdict": verdict.value,
-        "reason": _reason(verdict, event, info),
-        "lines": [*_layer_lines(event, info, per_layer), *_total_lines(event, info, total)],
+        "reason": _reason(verdict, rows, info),
+        "lines": [
+            *_layer_lines(cache, rows, info, per_layer),
+            *_total_lines(cache, rows, info, total),
+        ],
     }
 
 
-def counted_per_layer(event: StepEvent, info: RunInfo) -> tuple[int, ...] | None:
-    """Return the K/V bytes that each layer must keep of real tokens; None where that is unknown."""
+def counted_per_layer(contexts: Sequence[int], info: RunInfo) -> tuple[int, ...] | None:
+    """Return the K/V bytes that each layer must keep of real tokens; None where that is unknown.
+
+    Args:
+        contexts: Real tokens of each row that the cache holds.
+        info: What the run is made with.
+    """
     sizes = as_stored(info.shape, info.cache).kv_row_bytes_per_layer
     kinds = layer_kinds(info.shape)
     if not sizes or len(sizes) != len(kinds):
         return None
     return tuple(
-        size * _rows_kept(event, kind, info.cache) + (scale_bytes(info.cache) if size else 0)
+        size * _rows_kept(contexts, kind, info.cache) + (scale_bytes(info.cache) if size else 0)
         for size, kind in zip(sizes, kinds, strict=True)
     )
 
 
-def _rows_kept(event: StepEvent, kind: LayerKind, cache: CacheKind) -> int:
+def _rows_kept(contexts: Sequence[int], kind: LayerKind, cache: CacheKind) -> int:
     """Return the rows of K/V that one layer keeps.
 
     The next token of a window's layer reads one stored token less than the window holds, itself
     being the last of it, so a growing cache keeps no more; a static one has room for the window.
     """
-    contexts = [row.context_tokens for row in event.rows]
     if kind.window is None:
         return sum(contexts)
     most = kind.window if cache is CacheKind.STATIC else kind.window - 1
     return sum(min(context, most) for context in contexts)
 
 
-def _verdict(event: StepEvent, total: int | None) -> Verdict:
+def _verdict(cache: CacheState, total: int | None) -> Verdict:
     if total is None:
         return Verdict.NOT_COUNTED
-    return Verdict.EQUAL if total == event.cache.used_bytes else Verdict.NOT_EQUAL
+    return Verdict.EQUAL if total == cache.used_bytes else Verdict.NOT_EQUAL
 
 
-def _reason(verdict: Verdict, event: StepEvent, info: RunInfo) -> str:
+def _reason(verdict: Verdict, contexts: Sequence[int], info: RunInfo) -> str:
     """Return why the stored bytes differ from those counted, or what else explains them."""
     if verdict is Verdict.NOT_COUNTED:
         return "How this model lays out its keys and values in each layer is unknown."
@@ -98,16 +105,19 @@ def _reason(verdict: Verdict, event: StepEvent, info: RunInfo) -> str:
             f"scales of {SCALE_BYTES // 2} bytes, one for its keys and one for its values."
         )
     limits = {kind.window for kind in layer_kinds(info.shape) if kind.window is not None}
-    if any(event.context_tokens >= limit for limit in limits):
+    if any(max(contexts) >= limit for limit in limits):
         return "Layers with a window have reached their plateau: they drop the oldest token."
     return ""
 
 
 def _layer_lines(
-    event: StepEvent, info: RunInfo, per_layer: tuple[int, ...] | None
+    cache: CacheState,
+    contexts: Sequence[int],
+    info: RunInfo,
+    per_layer: tuple[int, ...] | None,
 ) -> list[list[str]]:
     """Return one line for each group of layers that are alike: name, formula, measured bytes."""
-    shape, stored = as_stored(info.shape, info.cache), event.cache.stored_bytes_per_layer
+    shape, stored = as_stored(info.shape, info.cache), cache.stored_bytes_per_layer
     if per_layer is None or len(stored) != len(per_layer):
         return []
     kinds = layer_kinds(shape)
@@ -115,7 +125,7 @@ def _layer_lines(
     for layer, kind in enumerate(kinds):
         if kind.type is not LayerType.RECURRENT:
             row_bytes = shape.kv_row_bytes_per_layer[layer]
-            rows = _rows_kept(event, kind, info.cache)
+            rows = _rows_kept(contexts, kind, info.cache)
             group = _Layers(kind=kind, row_bytes=row_bytes, rows=rows)
             groups.setdefault(group, []).append(stored[layer])
     listed = list(groups.items())[:MOST_GROUPS]
@@ -149,23 +159,24 @@ def _row_formula(row_bytes: int, shape: ModelShape) -> str:
     return f"{row_bytes:,} B"
 
 
-def _total_lines(event: StepEvent, info: RunInfo, total: int | None) -> list[list[str]]:
+def _total_lines(
+    cache: CacheState, contexts: Sequence[int], info: RunInfo, total: int | None
+) -> list[list[str]]:
     """Return the sums over all layers: stored, reserved, and states."""
-    cache = event.cache
     stored = f"stored {_bytes(cache.used_bytes)}"
-    lines = [["all layers", _total_formula(event, info, total), stored]]
+    lines = [["all layers", _total_formula(contexts, info, total), stored]]
     spare = cache.allocated_bytes - cache.used_bytes
     reserved = _bytes(cache.allocated_bytes)
-    lines.append(["reserved", _spare_words(spare, event, info), f"tensors {reserved}"])
+    lines.append(["reserved", _spare_words(spare, contexts, info), f"tensors {reserved}"])
     if cache.state_bytes:
         lines.append(["recurrent states", "the same at every step", _bytes(cache.state_bytes)])
     return lines
 
 
-def _total_formula(event: StepEvent, info: RunInfo, total: int | None) -> str:
+def _total_formula(contexts: Sequence[int], info: RunInfo, total: int | None) -> str:
     """Return the sum, written out with the model's numbers where its layers are all alike."""
     shape = as_stored(info.shape, info.cache)
-    tokens = sum(row.context_tokens for row in event.rows)
+    tokens = sum(contexts)
     scales = scale_bytes(info.cache) * shape.num_hidden_layers
     heads, size, width = shape.num_key_value_heads, shape.head_dim, shape.kv_dtype_bytes
     layers = shape.num_hidden_layers
@@ -177,13 +188,13 @@ def _total_formula(event: StepEvent, info: RunInfo, total: int | None) -> str:
     return f"{product} = {_bytes(total)}"
 
 
-def _spare_words(spare: int, event: StepEvent, info: RunInfo) -> str:
+def _spare_words(spare: int, contexts: Sequence[int], info: RunInfo) -> str:
     """Return what the reserved bytes that store no token are for."""
     if not spare:
         return "no more than is stored"
     if info.cache is CacheKind.STATIC:
         return f"{spare:,} B of them for tokens to come, reserved at the start"
-    is_padded = len({row.context_tokens for row in event.rows}) > 1
+    is_padded = len(set(contexts)) > 1
     if info.cache is CacheKind.QUANTISED:  # it is joined anew for each token, so there is no room
         return f"{spare:,} B of them padding"
     return f"{spare:,} B of them for tokens to come" + (" and padding" if is_padded else "")

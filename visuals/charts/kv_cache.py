@@ -13,6 +13,7 @@ from itertools import pairwise
 import altair as alt
 
 from inference.counting.what_if import as_stored, scale_bytes
+from inference.figures.rows_in_cache import rows_in_cache
 from inference.records.model import LayerType
 from inference.records.options import CacheKind
 from inference.records.run import RunInfo, RunTrace
@@ -157,9 +158,15 @@ def tokens_per_layer(trace: RunTrace | None = None) -> Chart:
     return finished(chart, datasets, description="Bar chart: tokens stored in each layer.")
 
 
-def growth_rows(events: Iterable[StepEvent], info: RunInfo) -> list[Row]:
-    """Return one row for each step; ``allocated`` only where it differs from what is used."""
-    return [_growth_row(event, info) for event in events]
+def growth_rows(events: Sequence[StepEvent], info: RunInfo, *, begin: int = 0) -> list[Row]:
+    """Return one row for each step; ``allocated`` only where it differs from what is used.
+
+    Args:
+        events: The run's steps from its beginning.
+        info: What they were made with.
+        begin: The first step that gets a row.
+    """
+    return [_growth_row(events, at, info) for at in range(begin, len(events))]
 
 
 def layer_rows(events: Iterable[StepEvent]) -> list[Row]:
@@ -213,7 +220,7 @@ def caption(events: Sequence[StepEvent], info: RunInfo) -> str:
         states = amount(mebibytes(cache.state_bytes), "MiB")
         return f"No keys and values: states of {states}, the same after every step."
     per_token = as_stored(shape, info.cache).kv_bytes_per_token
-    if per_token is None or counted_bytes(events[-1], info) is None:
+    if per_token is None or counted_bytes(contexts(events), info) is None:
         is_each = storing == len(shape.layer_types)
         where = "in each layer" if is_each else f"in {storing} of {len(shape.layer_types)} layers"
         return f"+{counted(rows, 'row')} {where}; {held}."
@@ -222,25 +229,32 @@ def caption(events: Sequence[StepEvent], info: RunInfo) -> str:
     return f"+{counted(rows, 'token')} ({size}{kind}); {held}."
 
 
-def counted_bytes(event: StepEvent, info: RunInfo) -> int | None:
-    """Return the K/V bytes of the step's rows from the shape; None where layers drop tokens."""
+def contexts(events: Sequence[StepEvent], at: int = -1) -> tuple[int, ...]:
+    """Return the tokens of each row that the cache holds after a step."""
+    return tuple(row.context_tokens for row in rows_in_cache(events, at))
+
+
+def counted_bytes(contexts: Sequence[int], info: RunInfo) -> int | None:
+    """Return the K/V bytes of rows of so many tokens; None where layers drop tokens."""
     shape = as_stored(info.shape, info.cache)
     keeps_all = all(kind is LayerType.FULL for kind in shape.layer_types)
     if shape.kv_bytes_per_token is None or not keeps_all:
         return None
-    tokens = sum(row.context_tokens for row in event.rows)
-    return shape.kv_bytes_per_token * tokens + scale_bytes(info.cache) * shape.num_hidden_layers
+    return (
+        shape.kv_bytes_per_token * sum(contexts) + scale_bytes(info.cache) * shape.num_hidden_layers
+    )
 
 
-def _growth_row(event: StepEvent, info: RunInfo) -> Row:
+def _growth_row(events: Sequence[StepEvent], at: int, info: RunInfo) -> Row:
     """Return the row of one step."""
+    event = events[at]
     cache = event.cache
     is_equal = cache.allocated_bytes == cache.used_bytes
     return {
         "k": event.index,
         "used": mebibytes(cache.used_bytes),
         "allocated": None if is_equal else mebibytes(cache.allocated_bytes),
-        "counted": mebibytes(counted_bytes(event, info)),
+        "counted": mebibytes(counted_bytes(contexts(events, at), info)),
     }
 
 

@@ -33,7 +33,7 @@ def batch_parts(drawn: Drawn, tally: Tally) -> tuple[Frame, Frame]:
     summaries = tally.latency.summaries()
     batch: Frame = {
         "step": step_picture(newest, prompts, trace.info.plan.policy),
-        "shared": shared_and_own(newest, trace.info.shape),
+        "shared": shared_and_own(newest, trace.info),
         "rates": rates(summaries, tally.latency.batch_tokens_per_s()),
         "latency": latency_table(trace.requests, summaries),
     }

@@ -63,7 +63,7 @@ def _cache_tables(drawn: Drawn) -> Frame:
     """Return what the cache holds after the new steps, and the ends of its axes."""
     events, fresh = drawn.events, drawn.fresh
     return {
-        "cache_growth": appended(kv_cache.growth_rows(fresh, drawn.trace.info)),
+        "cache_growth": appended(kv_cache.growth_rows(events, drawn.trace.info, begin=drawn.begin)),
         "cache_layers": appended(kv_cache.layer_rows(fresh)),
         "cache_growth_extent": replaced(kv_cache.growth_extent(events)),
         "cache_layers_extent": replaced(kv_cache.layer_extent(events)),

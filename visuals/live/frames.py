@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from inference.figures.rows_in_cache import rows_in_cache
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
 from inference.records.steps import Part
@@ -195,16 +196,17 @@ def _step(drawn: Drawn) -> Frame | None:
         return None
     event = drawn.events[-1]
     most = max(request.max_new_tokens for request in drawn.trace.requests)
-    stored = sum(row.context_tokens for row in event.rows)
+    held = rows_in_cache(drawn.events)
+    stored = sum(row.context_tokens for row in held)
     return {
         "index": event.index,
         "phase": event.phase.value,
         "decode": drawn.decode_steps,
         "decode_most": max(most - 1, 0) if len(drawn.trace.requests) == 1 else 0,
         "T": event.query_tokens,
-        "L": event.context_tokens,
+        "L": sum(row.context_tokens for row in event.rows),
         "stored": stored,
-        "known": stored + sum(row.token_id is not None for row in event.rows),
+        "known": stored + sum(row.token_id is not None for row in held),
         "lap_ms": latency.milliseconds(event.duration_s),
         "cold": event.cold,
         "observed": event.observed,

@@ -70,7 +70,7 @@ def test_a_window_keeps_one_row_less_and_says_that_it_has_reached_its_plateau() 
 
     before, after = told(event(6, 768), info), told(event(20, 64 * 27), info)
 
-    assert counted_per_layer(event(20, 0), info) == (64 * 7, 64 * 20)
+    assert counted_per_layer([20], info) == (64 * 7, 64 * 20)
     assert (before["verdict"], before["reason"]) == ("as counted", "")
     assert after["verdict"] == "as counted"
     assert "plateau" in after["reason"]
@@ -83,7 +83,7 @@ def test_a_window_keeps_one_row_less_and_says_that_it_has_reached_its_plateau() 
 def test_a_static_window_has_room_for_all_of_it() -> None:
     info = replace(INFO, shape=MIXED, cache=CacheKind.STATIC)
 
-    assert counted_per_layer(event(20, 0), info) == (64 * 8, 64 * 20)
+    assert counted_per_layer([20], info) == (64 * 8, 64 * 20)
 
 
 def test_reserved_bytes_stand_beside_the_used_ones() -> None:
@@ -119,7 +119,7 @@ def test_a_quantised_cache_is_counted_with_its_bytes_and_scales() -> None:
 
     assert shown["verdict"] == "as counted"
     assert "1 byte instead of 4" in shown["reason"]
-    assert counted_per_layer(event(10, 336), info) == (168, 168)
+    assert counted_per_layer([10], info) == (168, 168)
     assert shown["lines"][0][1].endswith("1 B\u00a0\u00d7 10 rows + 8 B of scales = 168 B")
     assert shown["lines"][1][1].startswith("2\u00a0\u00d7 2 layers")
     assert told(event(10, 337), info)["verdict"] == "not as counted"

@@ -170,7 +170,7 @@ def test_nothing_is_counted_where_layers_drop_tokens() -> None:
     shape = replace(LONG.info.shape, layer_types=(LayerType.SLIDING, LayerType.FULL))
     info = replace(LONG.info, shape=shape)
 
-    assert counted_bytes(LONG.events[0], info) is None
+    assert counted_bytes([3], info) is None
     assert cache_caption(LONG.events, info).startswith("+1 row in each layer; ")
 
 
@@ -263,7 +263,7 @@ def test_a_quantised_cache_is_said_in_the_bytes_it_stores() -> None:
     said = cache_caption((replace(event, cache=held),), info).replace("\u00a0", " ")
 
     assert said == "+1 token (16 bytes, quantised); 0.000107 MiB stored."
-    assert counted_bytes(event, info) == 6 * 16 + 2 * 8
+    assert counted_bytes([6], info) == 6 * 16 + 2 * 8
 
 
 def test_a_caption_says_when_a_bar_stands_for_several_steps() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from inference.figures.latency import batch_tokens_per_s, latency_summaries
-from inference.records.options import BatchPlan, Policy
+from inference.records.options import BatchPlan, CacheKind, Policy
 from inference.records.run import RunTrace
 from tests.visuals.batches import STEP_TIME_S, batch_trace
 from visuals.charts.batch_bytes import latency_table, rates, shared_and_own, step_picture
@@ -93,11 +95,22 @@ def test_the_picture_of_a_step_shows_padding_before_and_behind_a_row() -> None:
 def test_weights_are_shared_and_each_row_that_is_fed_has_its_own_bytes() -> None:
     first, *_ = slot_steps(batch_trace(STATIC))
 
-    shared = shared_and_own(first, batch_trace(STATIC).info.shape)
+    shared = shared_and_own(first, batch_trace(STATIC).info)
 
     assert shared["own"] == [[0, round(6 * 64 / 2**20, 6)], [1, round(2 * 64 / 2**20, 6)],
                              [2, round(4 * 64 / 2**20, 6)]]  # fmt: skip
     assert shared["weights_mib"] == round(4096 / 2**20, 6)
+
+
+def test_a_quantised_batch_is_counted_with_the_bytes_it_stores() -> None:
+    """Its rows were counted with four bytes a number beside a cache that measured one."""
+    trace = batch_trace(STATIC)
+    first, *_ = slot_steps(trace)
+
+    shared = shared_and_own(first, replace(trace.info, cache=CacheKind.QUANTISED))
+
+    assert shared["own"] == [[0, round(6 * 16 / 2**20, 6)], [1, round(2 * 16 / 2**20, 6)],
+                             [2, round(4 * 16 / 2**20, 6)]]  # fmt: skip
 
 
 def test_rates_are_of_decode_steps_alone() -> None:

@@ -163,6 +163,21 @@ def test_selected_is_not_stored() -> None:
     assert (second["decode"], second["decode_most"]) == (1, 1)
 
 
+def test_a_batch_sums_t_and_l_over_the_rows_fed_and_stored_over_all_rows() -> None:
+    """T was a sum and L the longest row, so that L could be less than T, which it includes."""
+    run = batch_trace(BatchPlan(policy=Policy.CONTINUOUS, slots=2))
+    prompts = sum(len(one.prompt_ids) for one in run.requests)
+    heads: list[list[int]] = []
+
+    for at in range(3):
+        step = frame(replace(run, events=run.events[: at + 1]), RUNNING, prompts + at)["step"]
+        assert isinstance(step, dict)
+        heads.append([step[key] for key in ("T", "L", "known", "stored")])
+
+    # The first row waits while the second one's prompt is fed; then both are fed a token.
+    assert heads == [[6, 6, 7, 6], [2, 2, 10, 8], [2, 10, 12, 10]]
+
+
 def test_a_run_that_waits_has_its_place_and_nothing_else() -> None:
     status = RunStatus(state=RunState.QUEUED, message="Another run goes on.", queue_position=2)
 
