@@ -68,6 +68,36 @@ class ScriptedClock:
         return step_time_s
 
 
+class ScriptedDelays:
+    """A reader of run delays that gives what a test wrote down, and after that nothing lost.
+
+    Attributes:
+        calls: What was asked of it, in order.
+    """
+
+    def __init__(self, *lost_s: float | None) -> None:
+        self.calls: list[str] = []
+        self._lost_s = iter(lost_s)
+
+    def __enter__(self) -> ScriptedDelays:
+        """Note it."""
+        self.calls.append("open")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Note it."""
+        self.calls.append("close")
+
+    def start(self) -> None:
+        """Note it."""
+        self.calls.append("start")
+
+    def stop(self) -> float | None:
+        """Return the next scripted delay."""
+        self.calls.append("stop")
+        return next(self._lost_s, 0.0)
+
+
 class ScriptedEngine:
     """An engine process that remembers its commands and says only what a test makes it say.
 

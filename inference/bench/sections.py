@@ -26,9 +26,11 @@ from inference.bench.subjects import (
 )
 from inference.calibration.batch_sweep import check_sweep, sweep_batches
 from inference.calibration.ceilings import OnProgress
+from inference.calibration.timings import Stopwatch
 from inference.counting.batch_predictions import predict_batch
 from inference.counting.costs import step_cost
 from inference.engine.clock import StepClock
+from inference.figures.sweeps import impossible_batches
 from inference.kernels.install import install
 from inference.models.loading import LoadedModel
 from inference.records.batches import BatchTiming
@@ -100,15 +102,19 @@ class SweepFigures:
     """Decode of one number of rows at one context.
 
     Attributes:
+        step_s: None where it was measured longer than a step of more rows, which cannot be.
         least_s: What a step must take by the measured roofs; None without them.
+        tokens_per_s: None likewise.
+        is_disturbed: True when other programs disturbed every timing.
     """
 
     rows: int
     context: int
-    step_s: float
+    step_s: float | None
     least_s: float | None
-    tokens_per_s: float
+    tokens_per_s: float | None
     kv_bytes: int
+    is_disturbed: bool = False
 
 
 def measure_contexts(
@@ -193,24 +199,30 @@ def measure_sweep(
     pairs = check_sweep(plan.batches, contexts)
     points: Sequence[BatchTiming] = ()
     install(loaded.model)  # the rounds before may have ended without the kernels
-    for sweep in sweep_batches(loaded, clock, pairs):
+    for sweep in sweep_batches(loaded, Stopwatch(clock), pairs):
         on_progress(len(sweep.points) / len(pairs), "batch by context")
         points = sweep.points
     return [
         SweepFigures(
             rows=point.batch,
             context=point.context_tokens,
-            step_s=point.median_s,
+            step_s=None if _is_wrong(point, points) else point.median_s,
             least_s=None
             if roofs is None
             else predict_batch(
                 loaded.shape, roofs.ceilings, point.batch, point.context_tokens
             ).step_s,
-            tokens_per_s=point.batch_tokens_per_s,
+            tokens_per_s=None if _is_wrong(point, points) else point.batch_tokens_per_s,
             kv_bytes=point.used_bytes,
+            is_disturbed=point.is_disturbed,
         )
         for point in points
     ]
+
+
+def _is_wrong(point: BatchTiming, points: Sequence[BatchTiming]) -> bool:
+    """Tell whether a step was measured longer than one with more rows."""
+    return point.batch in impossible_batches(points, point.context_tokens)
 
 
 def bytes_per_step(loaded: LoadedModel, clock: StepClock) -> float:

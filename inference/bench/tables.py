@@ -30,8 +30,9 @@ def as_table(report: BenchReport) -> str:
         "",
         "batch by context: measured step, the least it could take, all rows' tokens/s",
         *(
-            f"  {one.rows:>3} rows of {one.context:>5,} tokens  {one.step_s * 1e3:7.1f} ms  "
-            f"{_milliseconds(one.least_s):>10}  {one.tokens_per_s:7.1f} tokens/s"
+            f"  {one.rows:>3} rows of {one.context:>5,} tokens  {_milliseconds(one.step_s):>10}  "
+            f"{_milliseconds(one.least_s):>10}  {_rate(one.tokens_per_s):>16}"
+            f"{', disturbed by other programs' * one.is_disturbed}"
             for one in report.sweep
         ),
         *_page_lines(report.page),
@@ -87,6 +88,10 @@ def _page_lines(page: PageFigures | None) -> Iterator[str]:
 
 def _milliseconds(seconds: float | None) -> str:
     return "unknown" if seconds is None else f"{seconds * 1e3:.1f} ms"
+
+
+def _rate(tokens_per_s: float | None) -> str:
+    return "unknown" if tokens_per_s is None else f"{tokens_per_s:.1f} tokens/s"
 
 
 def _spread(spread: Spread, digits: int = 3) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from statistics import median
 
 import torch
 
 from inference.calibration.ceilings import ShouldStop
+from inference.calibration.timings import MOST_REPETITIONS, Stopwatch, Timing, quiet_timings
 from inference.counting.costs import kv_stored_bytes
-from inference.engine.clock import StepClock
 from inference.engine.free_memory import free_cache_bytes
 from inference.engine.row_backend import TorchRowBackend
 from inference.engine.scheduler import MAX_ROWS
+from inference.figures.sweeps import impossible_batches
 from inference.models.loading import LoadedModel
 from inference.records.batches import BatchSweep, BatchTiming, SkippedPoint
 from inference.records.errors import BackendError, InputError, OutOfMemoryError
@@ -69,7 +71,7 @@ def check_sweep(batches: Sequence[int], contexts: Sequence[int]) -> BatchSweepPl
 
 def sweep_batches(
     loaded: LoadedModel,
-    clock: StepClock,
+    stopwatch: Stopwatch,
     plan: BatchSweepPlan,
     should_stop: ShouldStop = lambda: False,
     free_bytes: FreeBytes = free_cache_bytes,
@@ -95,12 +97,13 @@ def sweep_batches(
             return
         try:
             _check_fits(loaded, batch, context, free_bytes)
-            timing = _timing(backend, clock, batch, context)
+            timing = _timing(backend, stopwatch, batch, context)
+            before = _corrected(sweep.points, timing, partial(_timing, backend, stopwatch))
         except (OutOfMemoryError, BackendError) as error:
             left = SkippedPoint(batch=batch, context_tokens=context, reason=str(error))
             sweep = replace(sweep, left_out=(*sweep.left_out, left))
         else:
-            sweep = replace(sweep, points=(*sweep.points, timing))
+            sweep = replace(sweep, points=(*before, timing))
         yield sweep
     backend.start()  # the memory is the next run's
     yield replace(sweep, is_whole=True)
@@ -119,16 +122,46 @@ def _check_fits(loaded: LoadedModel, batch: int, context: int, free_bytes: FreeB
         raise OutOfMemoryError(msg)
 
 
-def _timing(backend: TorchRowBackend, clock: StepClock, batch: int, context: int) -> BatchTiming:
+def _corrected(
+    points: tuple[BatchTiming, ...],
+    newest: BatchTiming,
+    measured: Callable[[int, int], BatchTiming],
+) -> tuple[BatchTiming, ...]:
+    """Return the points before the newest, those that it shows to be impossible measured again."""
+    context = newest.context_tokens
+    for _ in range(MOST_REPETITIONS):
+        wrong = impossible_batches((*points, newest), context)
+        if not wrong:
+            break
+        points = tuple(
+            min(one, measured(one.batch, context), key=_median_of)
+            if one.context_tokens == context and one.batch in wrong
+            else one
+            for one in points
+        )
+    return points
+
+
+def _median_of(point: BatchTiming) -> float:
+    """Return what two readings of a point are told by: other programs only make it larger."""
+    return point.median_s
+
+
+def _timing(
+    backend: TorchRowBackend, stopwatch: Stopwatch, batch: int, context: int
+) -> BatchTiming:
     """Time the steps that lead up to the context, the last one at it."""
-    backend.fill(batch, context - WARM_UPS - REPEATS)
     ids = [[1]] * batch
-    timings: list[float] = []
-    for _ in range(WARM_UPS + REPEATS):
-        clock.start_timing()
-        backend.forward(ids).argmax(dim=-1).cpu()  # waits for the device, as a step does
-        timings.append(clock.end_timing())
-    timed = timings[WARM_UPS:]
+
+    def measure(_missing: int) -> list[Timing]:
+        backend.fill(batch, context - WARM_UPS - REPEATS)
+        steps = range(WARM_UPS + REPEATS)
+        # Reading the tokens waits for the device, as a step does.
+        timings = [stopwatch.time(lambda: backend.forward(ids).argmax(dim=-1).cpu()) for _ in steps]
+        return timings[WARM_UPS:]
+
+    kept = quiet_timings(measure, REPEATS)
+    timed = kept.seconds
     return BatchTiming(
         batch=batch,
         context_tokens=context,
@@ -137,4 +170,5 @@ def _timing(backend: TorchRowBackend, clock: StepClock, batch: int, context: int
         worst_s=max(timed),
         repeats=len(timed),
         used_bytes=backend.cache_state([context] * batch).used_bytes,
+        is_disturbed=kept.is_disturbed,
     )

@@ -19,7 +19,9 @@ import psutil
 import torch
 from torch import Tensor
 
+from inference.calibration.timings import Stopwatch, Timing, quiet_timings
 from inference.engine.clock import StepClock, clock_for
+from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.models.devices import describe_device
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
@@ -63,11 +65,13 @@ class RoofPlan:
         read_bytes: Sizes of the reads.
         orders: Orders of the square matrices, growing.
         clock: Times the kernels.
+        delays: Makes what reads how long threads waited for a processor.
     """
 
     read_bytes: tuple[int, ...]
     orders: tuple[int, ...]
     clock: StepClock
+    delays: Callable[[], StepDelays] = ThreadDelays
 
 
 class _StoppedError(Exception):
@@ -96,7 +100,7 @@ def measure_ceilings(
         OutOfMemoryError: If there is no room even for the smallest read.
     """
     plan = plan or usual_plan(torch_device)
-    meter = _Meter(plan.clock, should_stop)
+    meter = _Meter(Stopwatch(plan.clock, plan.delays), should_stop)
     stages = len(plan.read_bytes) + len(plan.orders)
     reads: list[SweepPoint] = []
     products: list[SweepPoint] = []
@@ -149,8 +153,8 @@ class _Meter:
         last_time_s: The median time of one call of the latest point's kernel.
     """
 
-    def __init__(self, clock: StepClock, should_stop: ShouldStop) -> None:
-        self._clock = clock
+    def __init__(self, stopwatch: Stopwatch, should_stop: ShouldStop) -> None:
+        self._stopwatch = stopwatch
         self._should_stop = should_stop
         self.last_time_s = 0.0
 
@@ -158,9 +162,14 @@ class _Meter:
         """Return the rates of one kernel at one size."""
         calls = 1
         for _ in range(WARM_UPS):
-            warm_s = self._timing(task.kernel, calls) / calls
+            warm_s = self._timing(task.kernel, calls).seconds / calls
             calls = max(1, round(SHORTEST_TIMING_S / warm_s)) if warm_s > 0 else 1
-        timings = [self._timing(task.kernel, calls) / calls for _ in range(REPEATS)]
+
+        def measure(missing: int) -> list[Timing]:
+            return [self._timing(task.kernel, calls) for _ in range(missing)]
+
+        kept = quiet_timings(measure, REPEATS)
+        timings = [seconds / calls for seconds in kept.seconds]
         self.last_time_s = median(timings)
         return SweepPoint(
             label=task.label,
@@ -168,16 +177,19 @@ class _Meter:
             best=task.amount / min(timings),
             median=task.amount / self.last_time_s,
             worst=task.amount / max(timings),
-            repeats=REPEATS,
+            repeats=len(timings),
+            is_disturbed=kept.is_disturbed,
         )
 
-    def _timing(self, kernel: Kernel, calls: int) -> float:
+    def _timing(self, kernel: Kernel, calls: int) -> Timing:
         if self._should_stop():
             raise _StoppedError
-        self._clock.start_timing()
-        for _ in range(calls):
-            kernel()
-        return self._clock.end_timing()
+
+        def repeated() -> None:
+            for _ in range(calls):
+                kernel()
+
+        return self._stopwatch.time(repeated)
 
 
 def read_sizes(last_cache: int | None, free: int) -> tuple[int, ...]:

@@ -90,6 +90,7 @@ def ceilings_json(measured: MeasuredCeilings) -> str:
             "torch_version": measured.torch_version,
             "last_cache_bytes": measured.last_cache_bytes,
             "measured_at": measured.measured_at.isoformat(timespec="seconds"),
+            "disturbed": measured.is_disturbed,
             "method": ceilings.method,
             "reads": [_point_fields(point, "bytes_per_s") for point in measured.reads],
             "products": [_point_fields(point, "flops_per_s") for point in measured.products],
@@ -107,6 +108,7 @@ def _point_fields(point: SweepPoint, unit: str) -> dict[str, object]:
         f"worst_{unit}": point.worst,
         "spread_ratio": point.spread_ratio,
         "repeats": point.repeats,
+        "disturbed": point.is_disturbed,
     }
 
 

@@ -13,6 +13,7 @@ import torch
 from inference.calibration.batch_sweep import check_sweep, sweep_batches
 from inference.calibration.ceilings import measure_ceilings
 from inference.calibration.ceilings_store import save_ceilings
+from inference.calibration.timings import Stopwatch
 from inference.calibration.token_sweep import dated_sweep, sweep_tokens
 from inference.engine.backend import TorchBackend
 from inference.engine.clock import StepClock
@@ -80,7 +81,7 @@ class Surveyor:
         limit = loaded.context_limit
         counts = [count for count in command.counts if limit is None or count <= limit]
         backend = TorchBackend(loaded.model)
-        points = sweep_tokens(backend, clock, counts, self._progress, self._should_stop)
+        points = sweep_tokens(backend, Stopwatch(clock), counts, self._progress, self._should_stop)
         return STOPPED if points is None else MeasureEnded(sweep=dated_sweep(loaded, points))
 
     def _sweep_batches(
@@ -93,7 +94,7 @@ class Surveyor:
             )
         plan = check_sweep(command.batches, command.contexts)
         sweep = None
-        for sweep in sweep_batches(loaded, clock, plan, self._should_stop):
+        for sweep in sweep_batches(loaded, Stopwatch(clock), plan, self._should_stop):
             done = len(sweep.points) + len(sweep.left_out)
             stage = LoadStage(stage=f"{done} of {len(plan)} points", ratio=done / len(plan))
             self._report(Measuring(stage=stage, batches=sweep))

@@ -21,6 +21,8 @@ class BatchTiming:
     Attributes:
         used_bytes: Of the K/V at that context, read off its tensors.
         repeats: Timings behind the three figures.
+        is_disturbed: True when other programs disturbed every timing, each time it was measured
+            again; otherwise the figures are of undisturbed ones.
     """
 
     batch: int
@@ -30,6 +32,7 @@ class BatchTiming:
     worst_s: float
     repeats: int
     used_bytes: int
+    is_disturbed: bool = False
 
     @property
     def sequence_tokens_per_s(self) -> float:

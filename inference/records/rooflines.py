@@ -38,6 +38,8 @@ class SweepPoint:
         median: Median rate.
         worst: Lowest rate.
         repeats: Timings behind them.
+        is_disturbed: True when other programs disturbed every timing, each time it was measured
+            again; otherwise the rates are of undisturbed ones.
     """
 
     label: str
@@ -46,6 +48,7 @@ class SweepPoint:
     median: float
     worst: float
     repeats: int
+    is_disturbed: bool = False
 
     @property
     def spread_ratio(self) -> float:
@@ -83,6 +86,11 @@ class MeasuredCeilings:
     def best_product(self) -> SweepPoint:
         """The product that gave the compute roof."""
         return max(self.products, key=lambda point: point.best)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """True when a roof rests on timings that other programs disturbed."""
+        return self.best_read.is_disturbed or self.best_product.is_disturbed
 
     @property
     def ceilings(self) -> Ceilings:
@@ -231,6 +239,8 @@ class TokenTiming:
 
     Attributes:
         repeats: Timings behind the three figures.
+        is_disturbed: True when other programs disturbed every timing, each time it was measured
+            again; otherwise the figures are of undisturbed ones.
     """
 
     tokens: int
@@ -238,11 +248,12 @@ class TokenTiming:
     median_s: float
     worst_s: float
     repeats: int
+    is_disturbed: bool = False
 
     @property
     def tokens_per_s(self) -> float:
-        """Tokens fed a second in the best timing."""
-        return self.tokens / self.best_s
+        """Tokens fed a second at the median."""
+        return self.tokens / self.median_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,19 +272,10 @@ class TokenSweep:
 
     @property
     def floor_s(self) -> float:
-        """The time of a step of one token: all weights are read for it."""
-        return self.points[0].best_s
+        """The time of a step of one token, as the chart shows it: all weights are read for it."""
+        return self.points[0].median_s
 
     @property
     def most_tokens_per_s(self) -> float:
         """The highest rate reached at any number of tokens."""
         return max(point.tokens_per_s for point in self.points)
-
-    @property
-    def crossover_tokens(self) -> float:
-        """Tokens at which the floor meets the highest rate: below, more tokens cost no more time.
-
-        Source:
-            The same construction as the ridge of a roofline: where two straight lines meet.
-        """
-        return self.floor_s * self.most_tokens_per_s

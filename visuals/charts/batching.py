@@ -13,6 +13,7 @@ import altair as alt
 
 from inference.counting.batch_predictions import batch_limits, predict_batch, predict_batches
 from inference.counting.what_if import decode_cost, memory_needed_bytes
+from inference.figures.sweeps import impossible_batches, left_disturbed
 from inference.records.batches import BatchLimits, BatchPrediction, BatchSweep, BatchTiming
 from inference.records.costs import Ceilings
 from inference.records.model import ModelShape
@@ -32,6 +33,8 @@ from visuals.charts.units import amount, gibibytes, milliseconds, scaled
 # Of the Okabe-Ito set, those that stand for no part of a step elsewhere.
 CONTEXT_COLOURS = ("#E69F00", "#56B4E9", "#D55E00", "#0072B2", "#009E73")
 SOURCES = ("measured", "counted")
+UNDISTURBED = "undisturbed"
+IMPOSSIBLE = "longer than with more rows, so not known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +125,7 @@ def batch_bytes(facts: BatchFacts, context_tokens: int) -> Chart:
 
 def sweep_rows(facts: BatchFacts) -> list[Row]:
     """Return time and rates at every batch and context, measured and counted."""
-    measured = (_measured(timing) for timing in facts.points)
+    measured = (_measured(timing, _note(timing, facts.points)) for timing in facts.points)
     counted = (_counted(prediction) for prediction in facts.predictions)
     return [*measured, *counted]
 
@@ -189,7 +192,11 @@ def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
     sentences: list[str] = []
     for context in dict.fromkeys(timing.context_tokens for timing in sweep.points):
         timings = [timing for timing in sweep.points if timing.context_tokens == context]
-        first, last = timings[0], timings[-1]
+        wrong = impossible_batches(sweep.points, context)
+        if wrong:
+            sentences.append(_impossible_sentence(context, sorted(wrong)))
+        known = [timing for timing in timings if timing.batch not in wrong]
+        first, last = known[0], known[-1]
         if first.batch == last.batch:
             continue
         gain = last.batch_tokens_per_s / first.batch_tokens_per_s
@@ -203,6 +210,20 @@ def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
     return tuple(sentences)
 
 
+def disturbed_sentence(sweep: BatchSweep) -> str:
+    """Return how many points were disturbed whenever they were measured; empty for none."""
+    return left_disturbed(sum(one.is_disturbed for one in sweep.points), len(sweep.points))
+
+
+def _impossible_sentence(context: int, batches: Sequence[int]) -> str:
+    """Return that some readings cannot be, without giving them as results."""
+    rows = f"{', '.join(f'{batch:,}' for batch in batches)} row{'s' * (batches != [1])}"
+    return (
+        f"Context {context:,}: a step of {rows} was measured longer than one of more rows, which "
+        "cannot be, so its time is **not known**. Measure again once the machine is idle."
+    )
+
+
 def _limit_sentence(limits: BatchLimits) -> str:
     kv = limits.kv_overtakes_batch
     overtakes = (
@@ -214,14 +235,31 @@ def _limit_sentence(limits: BatchLimits) -> str:
     return f"Context {limits.context_tokens:,}: {overtakes}{fits}."
 
 
-def _measured(timing: BatchTiming) -> Row:
+def _note(timing: BatchTiming, points: Sequence[BatchTiming]) -> str:
+    """Return how far a measured point can be trusted."""
+    if timing.batch in impossible_batches(points, timing.context_tokens):
+        return IMPOSSIBLE
+    return "disturbed by other programs" if timing.is_disturbed else UNDISTURBED
+
+
+def _measured(timing: BatchTiming, note: str) -> Row:
+    """Return the row of a measured point; of one that cannot be, the spread alone."""
+    is_known = note != IMPOSSIBLE
+    best_s, worst_s = timing.best_s, timing.worst_s
     return {
         "batch": timing.batch,
         "context": f"{timing.context_tokens:,}",
         "source": "measured",
-        "ms": milliseconds(timing.median_s),
-        "all_rate": timing.batch_tokens_per_s,
-        "one_rate": timing.sequence_tokens_per_s,
+        "note": note,
+        "ms": milliseconds(timing.median_s) if is_known else None,
+        "ms_low": milliseconds(best_s),
+        "ms_high": milliseconds(worst_s),
+        "all_rate": timing.batch_tokens_per_s if is_known else None,
+        "all_rate_low": timing.batch / worst_s,
+        "all_rate_high": timing.batch / best_s,
+        "one_rate": timing.sequence_tokens_per_s if is_known else None,
+        "one_rate_low": 1 / worst_s,
+        "one_rate_high": 1 / best_s,
     }
 
 
@@ -230,6 +268,7 @@ def _counted(prediction: BatchPrediction) -> Row:
         "batch": prediction.batch,
         "context": f"{prediction.context_tokens:,}",
         "source": "counted",
+        "note": "counted",
         "ms": milliseconds(prediction.step_s),
         "all_rate": prediction.batch_tokens_per_s,
         "one_rate": prediction.sequence_tokens_per_s,
@@ -244,11 +283,12 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
     axis = within_decades("format(datum.value, ',~g')")
     scale = alt.Scale(type="log", nice=False, padding=8)
     y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
+    colours = alt.Scale(domain=contexts, range=_colours(contexts))
     color = alt.Color(
         "context:N",
         title="context",
         sort=contexts,
-        scale=alt.Scale(domain=contexts, range=_colours(contexts)),
+        scale=colours,
         legend=alt.Legend(orient="top", titleOrient="left"),
     )
     tooltip = [
@@ -262,12 +302,19 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
         scale=alt.Scale(domain=list(SOURCES), range=[list(SOLID), list(DASHED)]),
         legend=None,
     )
-    lines = base.mark_line(strokeWidth=2.5).encode(
+    known = base.transform_filter(f"datum.{field} !== null")
+    lines = known.mark_line(strokeWidth=2.5).encode(
         x=x, y=y, color=color, tooltip=tooltip, strokeDash=dash
     )
-    points = base.transform_filter("datum.source === 'measured'").mark_point(
-        filled=True, size=70, opacity=1
+    measured = base.transform_filter("datum.source === 'measured'")
+    spread = measured.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        x=x,
+        y=alt.Y(f"{field}_low:Q", title=title, scale=scale, axis=axis),
+        y2=f"{field}_high:Q",
+        color=color,
     )
+    is_sure = f"datum.note === '{UNDISTURBED}'"
+    points = measured.transform_filter(f"datum.{field} !== null").mark_point(size=70, opacity=1)
     turns = alt.Chart(alt.NamedData(f"{name}_turns")).mark_point(
         shape="triangle-up", filled=True, size=130, opacity=1
     )
@@ -275,7 +322,15 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
     return finished(
         alt.layer(
             lines,
-            points.encode(x=x, y=y, color=color, tooltip=tooltip),
+            spread,
+            points.encode(
+                x=x,
+                y=y,
+                color=color,
+                fill=alt.Fill("context:N", sort=contexts, scale=colours, legend=None),
+                fillOpacity=alt.condition(is_sure, alt.value(1), alt.value(0)),
+                tooltip=[*tooltip, alt.Tooltip("note:N", title="reading")],
+            ),
             turns.encode(x=x, y=y, color=color, tooltip=["note:N", *tooltip]),
             rule.encode(x=x, tooltip=["note:N", alt.Tooltip("batch:Q", title="rows")]),
         ),

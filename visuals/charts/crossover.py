@@ -15,9 +15,15 @@ import altair as alt
 from inference.counting.costs import step_cost
 from inference.counting.roofline import lower_bound_seconds
 from inference.counting.what_if import compute_bound_prompt_tokens
+from inference.figures.sweeps import (
+    MeasuredCrossover,
+    impossible,
+    left_disturbed,
+    measured_crossover,
+)
 from inference.records.costs import Ceilings
 from inference.records.model import ModelShape
-from inference.records.rooflines import TokenSweep
+from inference.records.rooflines import TokenSweep, TokenTiming
 from visuals.charts.axes import nice_end
 from visuals.charts.theme import (
     HOST,
@@ -28,10 +34,11 @@ from visuals.charts.theme import (
     finished,
     within_decades,
 )
-from visuals.charts.units import milliseconds
+from visuals.charts.units import amount, milliseconds
 
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 _SOURCES = ("measured", "counted")
+IS_SURE = "datum.note === 'undisturbed'"
 _X = "tokens fed in one step (T)"
 _Y = "ms per step"
 
@@ -57,9 +64,14 @@ class Crossover:
         return compute_bound_prompt_tokens(self.shape, self.ceilings)
 
     @property
+    def measured(self) -> MeasuredCrossover | None:
+        """Where the measured step times turn from flat to growing; None before a sweep."""
+        return None if self.sweep is None else measured_crossover(self.sweep)
+
+    @property
     def measured_tokens(self) -> float | None:
-        """Tokens at which the measured step times turn from flat to growing."""
-        return None if self.sweep is None else self.sweep.crossover_tokens
+        """Tokens at which they do; None where that is not known."""
+        return None if self.measured is None else self.measured.tokens
 
 
 def crossover(facts: Crossover) -> Chart:
@@ -98,9 +110,38 @@ def token_sweep_rows(sweep: TokenSweep | None) -> list[Row]:
             "best": milliseconds(timing.best_s),
             "worst": milliseconds(timing.worst_s),
             "rate": timing.tokens_per_s,
+            "note": _note(timing, sweep),
         }
         for timing in (sweep.points if sweep is not None else ())
     ]
+
+
+def _note(timing: TokenTiming, sweep: TokenSweep | None) -> str:
+    """Return how far a point can be trusted."""
+    points = () if sweep is None else sweep.points
+    if timing.tokens in impossible([(one.tokens, one.median_s) for one in points]):
+        return "longer than with more tokens, so not known"
+    return "disturbed by other programs" if timing.is_disturbed else "undisturbed"
+
+
+def measured_sentences(sweep: TokenSweep) -> tuple[str, ...]:
+    """Return where the measured crossover lies and how sure that is, or why it is not known."""
+    found = measured_crossover(sweep)
+    if found.tokens is None:
+        return (f"**Measured: not known**, since {found.reason}. Measure it again.",)
+    between = f"between {found.low:,.0f} and {found.high:,.0f} by the spread of the timings"
+    floor = amount(milliseconds(sweep.floor_s), "ms")
+    rate = amount(sweep.most_tokens_per_s, "tok/s")
+    return (
+        f"**Measured: {round(found.tokens):,} tokens** ({between}) \u2013 where the time of a "
+        f"one-token step ({floor}) meets the highest rate reached ({rate}).",
+    )
+
+
+def disturbed_sentence(points: Sequence[TokenTiming]) -> str:
+    """Return how many points were disturbed whenever they were measured; empty for none."""
+    count = sum(point.is_disturbed for point in points)
+    return left_disturbed(count, len(points))
 
 
 def crossover_rows(facts: Crossover) -> list[Row]:
@@ -161,20 +202,22 @@ def _lines() -> alt.Chart:
 
 
 def _points() -> tuple[alt.Chart, alt.Chart]:
-    """Return the measured medians with their spread from the fastest step time to the slowest."""
+    """Return the measured medians with their spread; what is not sure is hollow."""
     base = alt.Chart(alt.NamedData("crossover_times"))
     spread = base.mark_rule(color=PREFILL, strokeWidth=2, opacity=0.6).encode(
         x=_x(), y=_y("best:Q"), y2="worst:Q"
     )
-    points = base.mark_point(shape="square", filled=True, size=70, color=PREFILL, opacity=1).encode(
+    points = base.mark_point(shape="square", size=70, stroke=PREFILL, opacity=1).encode(
         x=_x(),
         y=_y(),
+        fill=alt.condition(IS_SURE, alt.value(PREFILL), alt.value("transparent")),
         tooltip=[
             alt.Tooltip("tokens:Q", title="tokens"),
             alt.Tooltip("best:Q", title="fastest step time, ms", format=".4~g"),
             alt.Tooltip("ms:Q", title="median step time, ms", format=".4~g"),
             alt.Tooltip("worst:Q", title="slowest step time, ms", format=".4~g"),
             alt.Tooltip("rate:Q", title="tokens/s", format=",.3~g"),
+            alt.Tooltip("note:N", title="reading"),
         ],
     )
     return spread, points

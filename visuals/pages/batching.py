@@ -9,7 +9,7 @@ import streamlit as st
 
 from inference.process.messages import ModelReady, SweepBatches
 from inference.records.batches import BatchSweep
-from visuals.charts.batching import BatchFacts, gain_sentences, limit_sentences
+from visuals.charts.batching import BatchFacts, disturbed_sentence, gain_sentences, limit_sentences
 from visuals.charts.units import counted, date_text
 from visuals.live.hub import Hub
 from visuals.pages.batching_charts import show_charts
@@ -147,12 +147,14 @@ def _measured_text(sweep: BatchSweep) -> None:
     """Say what the sweep showed, where it was made, and what was left out."""
     for sentence in gain_sentences(sweep):
         st.markdown(f"- {sentence}")
+    if disturbed := disturbed_sentence(sweep):
+        st.warning(disturbed)
     points = counted(len(sweep.points), "point")
     part = "" if sweep.is_whole else " so far"
     st.caption(
         f"{points} **measured**{part} on {escaped(sweep.device.name)} in "
         f"{escaped(sweep.device.dtype)}, {date_text(sweep.measured_at)}: the median of three steps "
-        "each, on a cache filled in advance."
+        "each and their spread, on a cache filled in advance; disturbed steps are measured again."
     )
     for left in sweep.left_out:
         st.warning(

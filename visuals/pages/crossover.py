@@ -9,7 +9,13 @@ from inference.counting.roofline import bound_of, lower_bound_seconds
 from inference.process.messages import ModelReady, SweepTokens
 from inference.records.costs import Ceilings
 from inference.records.steps import Phase
-from visuals.charts.crossover import COUNTS, Crossover, crossover
+from visuals.charts.crossover import (
+    COUNTS,
+    Crossover,
+    crossover,
+    disturbed_sentence,
+    measured_sentences,
+)
 from visuals.charts.units import amount, milliseconds
 from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
@@ -69,12 +75,11 @@ def _sentences(facts: Crossover) -> None:
         st.markdown(f"**Counted: {counted:,} tokens** \u2013 beyond this, computing takes longer.")
     elif facts.ceilings is not None:
         st.markdown("**Counted:** with these roofs, no step is compute-bound.")
-    if measured is not None and facts.sweep is not None:
-        st.markdown(
-            f"**Measured: {round(measured):,} tokens** \u2013 where the time of a one-token step "
-            f"({amount(milliseconds(facts.sweep.floor_s), 'ms')}) meets the highest rate reached "
-            f"({amount(facts.sweep.most_tokens_per_s, 'tok/s')})."
-        )
+    if facts.sweep is not None:
+        for sentence in measured_sentences(facts.sweep):
+            st.markdown(sentence)
+        if disturbed := disturbed_sentence(facts.sweep.points):
+            st.warning(disturbed)
     if counted is not None and measured is not None:
         st.caption(
             "The count assumes both roofs are reached. Where a step over few tokens stays below "

@@ -81,6 +81,11 @@ def _figures(measured: MeasuredCeilings) -> None:
             "the median, so something else was using this machine and the roofs may be too low. "
             "Measure again once it is idle."
         )
+    if measured.is_disturbed:
+        st.warning(
+            "Other programs disturbed the measurement behind a roof each time it was made, up to "
+            "four times, so the roof may be too low. Measure again once the machine is idle."
+        )
     st.caption(
         f"{escaped(measured.machine)}; torch {escaped(measured.torch_version)}; "
         f"{date_text(measured.measured_at)}. Last cache: {_cache_text(measured.last_cache_bytes)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import repeat
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from inference.records.costs import Source
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings
 from inference.storage.folders import CACHE_VARIABLE
-from tests.doubles import ScriptedClock
+from tests.doubles import ScriptedClock, ScriptedDelays
 
 CPU = torch.device("cpu")
 MIB = 1 << 20
@@ -36,10 +37,17 @@ STEP_TIME_S = 0.5
 KERNELS = 3
 
 
-def measured(clock: StepClock | None = None, orders: tuple[int, ...] = (8, 16)) -> MeasuredCeilings:
+def measured(
+    clock: StepClock | None = None,
+    orders: tuple[int, ...] = (8, 16),
+    delays: Callable[[], ScriptedDelays] = ScriptedDelays,
+) -> MeasuredCeilings:
     """Return roofs measured on a scripted clock, every timing half a second by default."""
     plan = RoofPlan(
-        read_bytes=(MIB, 2 * MIB), orders=orders, clock=clock or ScriptedClock(repeat(STEP_TIME_S))
+        read_bytes=(MIB, 2 * MIB),
+        orders=orders,
+        clock=clock or ScriptedClock(repeat(STEP_TIME_S)),
+        delays=delays,
     )
     result = measure_ceilings(CPU, torch.float32, plan=plan)
     assert result is not None
@@ -65,6 +73,25 @@ def test_warm_step_times_are_left_out_and_the_spread_is_kept() -> None:
     assert (first.best, first.median, first.worst) == (MIB, MIB / 2, MIB / 4)
     assert first.spread_ratio == 1.5
     assert first.repeats == REPEATS
+
+
+def test_a_disturbed_timing_of_a_roof_is_measured_again() -> None:
+    timings = [9.0] * WARM_UPS + [1.0, 8.0] + [2.0] * (REPEATS - 1)
+    clock = ScriptedClock([*timings, *repeat(1e6, 1000)])
+    lost_s = iter([0.0] * (WARM_UPS + 1) + [7.0])
+
+    first = measured(clock, delays=lambda: ScriptedDelays(next(lost_s, 0.0))).reads[0]
+
+    assert (first.best, first.worst, first.repeats) == (MIB, MIB / 2, REPEATS)
+    assert not first.is_disturbed
+
+
+def test_a_roof_that_was_disturbed_all_the_time_says_so() -> None:
+    result = measured(delays=lambda: ScriptedDelays(STEP_TIME_S))
+
+    assert result.is_disturbed
+    assert json.loads(ceilings_json(result))["disturbed"] is True
+    assert not measured().is_disturbed
 
 
 def test_a_step_time_too_short_for_the_clock_repeats_its_kernel() -> None:

@@ -16,7 +16,7 @@ from inference.records.errors import InputError
 from inference.records.options import BatchPlan, CacheKind, Padding, Policy, Sampling
 from inference.records.run import Request
 from inference.records.steps import Finish, Phase, StepEvent
-from tests.doubles import ScriptedClock
+from tests.doubles import ScriptedClock, ScriptedDelays
 from tests.families import tiny_model
 
 NO_EOS = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
@@ -55,6 +55,7 @@ def run(
 ) -> list[StepEvent]:
     """Return the events of a run whose step times are one second each."""
     engine = Engine(TorchRowBackend(tiny_model(family)), ScriptedClock([1.0] * 200), NO_EOS)
+    engine.delays = ScriptedDelays  # a step of scripted length loses nothing
 
     def idle(seconds: float) -> bool:
         if waits_s is not None:

@@ -14,7 +14,7 @@ from inference.engine.loop import Engine, GenerationLimits
 from inference.records.options import Sampling
 from inference.records.run import Request
 from inference.records.steps import Finish, Phase, StepEvent
-from tests.doubles import ScriptedBackend, ScriptedClock
+from tests.doubles import ScriptedBackend, ScriptedClock, ScriptedDelays
 
 PROMPT = (5, 9, 120, 77, 31, 200, 8)
 NO_EOS = GenerationLimits(eos_ids=frozenset(), context_tokens=None)
@@ -193,32 +193,6 @@ def test_the_best_alternatives_come_best_first_and_hold_the_chosen_one(
         assert len(candidates) == 5
         assert candidates[0].token_id == event.rows[0].token_id
         assert list(candidates) == sorted(candidates, key=lambda one: -one.logprob)
-
-
-class ScriptedDelays:
-    """A reader of run delays that gives what a test wrote down.
-
-    Attributes:
-        calls: What was asked of it, in order.
-    """
-
-    def __init__(self, *lost_s: float | None) -> None:
-        self.calls: list[str] = []
-        self._lost_s = iter(lost_s)
-
-    def __enter__(self) -> ScriptedDelays:
-        self.calls.append("open")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.calls.append("close")
-
-    def start(self) -> None:
-        self.calls.append("start")
-
-    def stop(self) -> float | None:
-        self.calls.append("stop")
-        return next(self._lost_s)
 
 
 def test_each_step_says_how_long_its_threads_had_no_processor() -> None:

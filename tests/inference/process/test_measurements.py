@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 
 import pytest
 
+from inference.calibration.timings import Stopwatch
 from inference.calibration.token_sweep import sweep_tokens
 from inference.process.measurements import STOPPED, Surveyor
 from inference.process.messages import MeasureEnded, Reply, Shutdown, StopMeasuring, SweepTokens
 from inference.records.rooflines import TokenTiming
-from tests.doubles import ScriptedBackend, ScriptedClock
+from tests.doubles import ScriptedBackend, ScriptedClock, ScriptedDelays
 
 SWEEP = SweepTokens(counts=(1, 4))
+
+
+def stopwatch(*seconds: float, lost_s: Sequence[float] = ()) -> Stopwatch:
+    """Return one whose timings are scripted, and of them what other programs took."""
+    shares = iter(lost_s)
+    return Stopwatch(ScriptedClock(seconds), lambda: ScriptedDelays(next(shares, 0.0)))
 
 
 @pytest.fixture
@@ -26,9 +33,9 @@ def pipe() -> Iterator[tuple[Connection, Connection]]:
 
 
 def test_each_number_of_tokens_has_its_best_median_and_worst_step_time() -> None:
-    clock = ScriptedClock([9.0, 0.3, 0.1, 0.2, 9.0, 0.8, 0.4, 0.6])
+    watch = stopwatch(9.0, 0.3, 0.1, 0.2, 9.0, 0.8, 0.4, 0.6)
 
-    points = sweep_tokens(ScriptedBackend(50), clock, (1, 4))
+    points = sweep_tokens(ScriptedBackend(50), watch, (1, 4))
 
     assert points is not None
     assert points[0] == TokenTiming(
@@ -38,14 +45,45 @@ def test_each_number_of_tokens_has_its_best_median_and_worst_step_time() -> None
         worst_s=pytest.approx(0.3),
         repeats=3,
     )
-    assert points[1].tokens_per_s == pytest.approx(10.0)
+    assert points[1].tokens_per_s == pytest.approx(4 / 0.6)
+
+
+def test_a_disturbed_step_of_a_sweep_is_measured_again() -> None:
+    watch = stopwatch(9.0, 0.5, 0.2, 0.3, 0.1, 9.0, 0.6, 0.6, 0.6, lost_s=[0.0, 0.4, 0.0, 0.0, 0.0])
+
+    points = sweep_tokens(ScriptedBackend(50), watch, (1, 4))
+
+    assert points is not None
+    assert (points[0].best_s, points[0].median_s, points[0].worst_s) == pytest.approx(
+        (0.1, 0.2, 0.3)
+    )
+    assert not points[0].is_disturbed
+
+
+def test_a_step_that_is_always_disturbed_is_measured_four_times_over_and_says_so() -> None:
+    watch = stopwatch(*[0.4] * 100, lost_s=[0.3] * 100)
+
+    points = sweep_tokens(ScriptedBackend(50), watch, (1,))
+
+    assert points is not None
+    assert (points[0].repeats, points[0].is_disturbed) == (12, True)
+
+
+def test_a_step_of_few_tokens_that_takes_longer_than_one_of_more_is_measured_again() -> None:
+    """One token at 34 ms and four at 20 cannot be: reading the weights is in both."""
+    watch = stopwatch(*[0.9] * 4, *[0.5] * 4, *[0.4] * 4)
+
+    points = sweep_tokens(ScriptedBackend(50), watch, (1, 4))
+
+    assert points is not None
+    assert [one.median_s for one in points] == pytest.approx([0.4, 0.5])
 
 
 def test_progress_grows_and_names_what_is_measured() -> None:
     told: list[tuple[float, str]] = []
-    clock = ScriptedClock([0.1] * 8)
+    watch = stopwatch(*[0.1] * 8)
 
-    sweep_tokens(ScriptedBackend(50), clock, (1, 4), lambda *what: told.append(what))
+    sweep_tokens(ScriptedBackend(50), watch, (1, 4), lambda *what: told.append(what))
 
     ratios = [ratio for ratio, _ in told]
     assert ratios == sorted(ratios)
@@ -57,7 +95,7 @@ def test_a_sweep_that_is_stopped_gives_nothing() -> None:
     answers = iter([False, False, True])
 
     points = sweep_tokens(
-        ScriptedBackend(50), ScriptedClock([0.1] * 8), (1, 4), should_stop=lambda: next(answers)
+        ScriptedBackend(50), stopwatch(*[0.1] * 8), (1, 4), should_stop=lambda: next(answers)
     )
 
     assert points is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ from visuals.charts.batching import (
     batch_bytes,
     batch_rates,
     batch_times,
+    disturbed_sentence,
     gain_sentences,
     limit_sentences,
     sequence_rates,
@@ -125,6 +127,47 @@ def test_the_gain_of_the_largest_batch_is_said_with_its_price() -> None:
         in sentence
     )
     assert "10.0\u00a0ms to 16.0\u00a0ms" in sentence
+
+
+def test_a_gain_that_cannot_be_is_never_stated() -> None:
+    """The page said: from 1 to 2 rows, 3.1 times the tokens/s."""
+    points = (timing(1, 64, 0.145), timing(2, 64, 0.0927), timing(4, 64, 0.1))
+    noisy = replace(SWEEP, points=points)
+
+    impossible, gain = gain_sentences(noisy)
+
+    assert impossible == (
+        "Context 64: a step of 1 row was measured longer than one of more rows, which cannot be, "
+        "so its time is **not known**. Measure again once the machine is idle."
+    )
+    assert gain.startswith("Context 64: from 2 to 4 rows, **1.9 times**")
+
+
+def test_a_reading_that_cannot_be_is_drawn_as_its_spread_alone() -> None:
+    points = (
+        replace(timing(1, 64, 0.145), best_s=0.1, worst_s=0.2),
+        replace(timing(2, 64, 0.0927), is_disturbed=True),
+        timing(4, 64, 0.1),
+    )
+    known = BatchFacts(
+        shape=LLAMA, batches=(1, 2, 4), contexts=(64,), sweep=replace(SWEEP, points=points)
+    )
+
+    first, second, third = datasets(batch_rates(known))["batch_rates"]
+
+    assert (first["ms"], first["all_rate"], first["one_rate"]) == (None, None, None)
+    assert (first["ms_low"], first["ms_high"]) == (100.0, 200.0)
+    assert (first["all_rate_low"], first["all_rate_high"]) == (5.0, 10.0)
+    assert first["note"] == "longer than with more rows, so not known"
+    assert second["note"] == "disturbed by other programs"
+    assert (third["note"], third["all_rate"]) == ("undisturbed", 40.0)
+
+
+def test_points_that_stayed_disturbed_are_said() -> None:
+    points = (replace(timing(1, 64, 0.1), is_disturbed=True), timing(2, 64, 0.1))
+
+    assert disturbed_sentence(SWEEP) == ""
+    assert disturbed_sentence(replace(SWEEP, points=points)).startswith("1 of 2 points was")
 
 
 @every_chart

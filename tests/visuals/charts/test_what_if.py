@@ -12,7 +12,13 @@ from inference.counting.public_shapes import public_shape
 from inference.counting.what_if import what_if
 from inference.records.rooflines import SweepPoint, Workload
 from tests.visuals.counted import COUNTED_SHAPE, ROOFS, TOKEN_SWEEP
-from visuals.charts.crossover import Crossover, crossover
+from visuals.charts.crossover import (
+    Crossover,
+    crossover,
+    disturbed_sentence,
+    measured_sentences,
+    token_sweep_rows,
+)
 from visuals.charts.roofs import sweep_chart
 from visuals.charts.theme import Chart
 from visuals.charts.what_if import (
@@ -159,3 +165,39 @@ def test_each_size_of_a_sweep_is_drawn_and_the_best_of_all_is_the_roof() -> None
         ("sum", 10.0, 0.0),
         ("dot", 20.0, 1.0),
     ]
+
+
+def test_text_and_chart_give_one_step_time_of_one_token() -> None:
+    """The text gave the quickest timing and the chart the median: 19.6 ms beside 34."""
+    [sentence] = measured_sentences(TOKEN_SWEEP)
+    first = token_sweep_rows(TOKEN_SWEEP)[0]
+
+    assert first["ms"] == 88.0
+    assert "one-token step (88.0\u00a0ms)" in sentence
+    assert "**Measured: 26 tokens** (between 17 and 38 by the spread of the timings)" in sentence
+
+
+def test_a_crossover_between_wide_whiskers_is_not_known() -> None:
+    points = tuple(replace(one, worst_s=one.best_s * 30) for one in TOKEN_SWEEP.points)
+    wide = replace(TOKEN_SWEEP, points=points)
+
+    assert measured_sentences(wide) == (
+        "**Measured: not known**, since the timings leave a range of a factor of 900. Measure it "
+        "again.",
+    )
+    facts = Crossover(shape=COUNTED_SHAPE, sweep=wide)
+    assert _data(crossover(facts))["crossover_at"] == []
+
+
+def test_points_of_a_sweep_that_are_not_sure_are_named() -> None:
+    first, second, *rest = TOKEN_SWEEP.points
+    slow = replace(first, median_s=0.1, worst_s=0.2)
+    noisy = replace(TOKEN_SWEEP, points=(slow, replace(second, is_disturbed=True), *rest))
+
+    assert [row["note"] for row in token_sweep_rows(noisy)] == [
+        "longer than with more tokens, so not known",
+        "disturbed by other programs",
+        "undisturbed",
+        "undisturbed",
+    ]
+    assert disturbed_sentence(noisy.points).startswith("1 of 4 points was disturbed")
