@@ -1,7 +1,7 @@
 """The command line: ``python -m inference COMMAND``.
 
-Exit code 0, or 2 for bad input with one line that says what is wrong and what to do; a user never
-sees a traceback.
+Exit code 0; 1 where a check finds a difference; 2 for bad input with one line that says what is
+wrong and what to do. A user never sees a traceback.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from inference.commands import INTERRUPTED, bench, ceilings, cost, fetch, gpu, models, run
+from inference.commands import INTERRUPTED, bench, ceilings, check, cost, fetch, gpu, models, run
 from inference.records.errors import InputError, TokenByTokenError
 
-COMMANDS = (run, cost, ceilings, bench, gpu, models, fetch)
+COMMANDS = (run, check, cost, ceilings, bench, gpu, models, fetch)
 BAD_INPUT = 2
 
 

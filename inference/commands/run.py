@@ -222,14 +222,22 @@ def _run_all(
 ) -> list[RunTrace]:
     """Return the runs of the order up to the first that does not get to its end."""
     from inference.calibration.ceilings_store import saved_ceilings  # noqa: PLC0415  see above
+    from inference.checks.subject import subject_of  # noqa: PLC0415
     from inference.process.headless import HeadlessRunner  # noqa: PLC0415
     from inference.process.measurements import device_and_dtype  # noqa: PLC0415
     from inference.process.runner import generation_options  # noqa: PLC0415
+    from inference.runs.kept_checks import saved_check  # noqa: PLC0415
 
     codec = TextCodec.from_files(loaded.tokenizer_files)
     requests = build_requests(order, codec, loaded.context_limit)
     roofs = saved_ceilings(*device_and_dtype(loaded))
-    runner = HeadlessRunner(loaded, codec, None if roofs is None else roofs.ceilings)
+    check = saved_check(subject_of(loaded))
+    runner = HeadlessRunner(
+        loaded,
+        codec,
+        None if roofs is None else roofs.ceilings,
+        "" if check is None else check.warning,
+    )
     traces: list[RunTrace] = []
     for batch in [requests] if is_batch else [(request,) for request in requests]:
         with ProgressLine() as progress:

@@ -186,6 +186,17 @@ def clock_for(device: torch.device) -> StepClock:
     return HostClock()
 
 
+def wall_clock_for(device: torch.device) -> HostClock:
+    """Return a clock of host time that waits for ``device``, to judge a step clock by."""
+    return HostClock(_waiting_for(device), time.monotonic)
+
+
+def _waiting_for(device: torch.device) -> Callable[[], None]:
+    if device.type == "cuda":
+        return lambda: torch.cuda.synchronize(device)
+    return torch.mps.synchronize if device.type == "mps" else finish_nothing
+
+
 def sleep(seconds: float) -> bool:
     """Wait this long and return True: without a viewer nothing ends the wait early."""
     time.sleep(seconds)

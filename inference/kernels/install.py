@@ -9,7 +9,8 @@ is left out, and the report says which and why. The kernels are in kernels.c.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -77,10 +78,23 @@ class _Installed:
         self.linears: list[nn.Linear] = []
 
     def remove(self) -> None:
-        if self.fused is not None:
-            self.fused.remove()
-        for linear in self.linears:
-            linear.__dict__.pop("forward", None)
+        for module in self._modules():
+            module.__dict__.pop("forward", None)
+
+    @property
+    def is_used(self) -> bool:
+        """True when any module has a kernel."""
+        return bool(self._modules())
+
+    def suspend(self) -> list[tuple[nn.Module, object]]:
+        """Give the model its own code back and return what to put in place again."""
+        taken = [(module, module.__dict__["forward"]) for module in self._modules()]
+        self.remove()
+        return taken
+
+    def _modules(self) -> list[nn.Module]:
+        fused = [] if self.fused is None else list(self.fused.modules)
+        return [*fused, *self.linears]
 
 
 def install(
@@ -131,6 +145,24 @@ def remove(model: PreTrainedModel) -> None:
     installed: _Installed | None = model.__dict__.pop(INSTALLED, None)
     if installed is not None:
         installed.remove()
+
+
+@contextmanager
+def library_code(model: PreTrainedModel) -> Generator[None]:
+    """Let the model run its own code inside, and the kernels again after it."""
+    installed: _Installed | None = model.__dict__.get(INSTALLED)
+    suspended = [] if installed is None else installed.suspend()
+    try:
+        yield
+    finally:
+        for module, forward in suspended:
+            setattr(module, "forward", forward)  # noqa: B010  not the class's
+
+
+def is_installed(model: PreTrainedModel) -> bool:
+    """Return whether any kernel is in the model."""
+    installed: _Installed | None = model.__dict__.get(INSTALLED)
+    return installed is not None and installed.is_used
 
 
 def fused_layers(model: PreTrainedModel) -> FusedLayers | None:

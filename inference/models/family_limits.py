@@ -61,6 +61,14 @@ def static_obstacle(model: PreTrainedModel) -> str:
     return ""
 
 
+def eager_obstacle(model: PreTrainedModel) -> str:
+    """Return why the library's eager attention is no reference for its others."""
+    config: Any = model.config.get_text_config(decoder=True)
+    if config.model_type == "falcon" and config.alibi:
+        return "the library's eager attention adds this model's position biases twice"
+    return ""
+
+
 def layer_kinds(model: PreTrainedModel) -> frozenset[str]:
     """Return the kinds of cache layer the model has, as the library names them."""
     kinds, _ = get_layer_types_and_kwargs(model.config.get_text_config(decoder=True))

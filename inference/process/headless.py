@@ -28,13 +28,19 @@ class HeadlessRunner:
     Attributes:
         runner: The engine over the model.
         ceilings: The device's roofs for its dtype, for the runs to carry; None when unknown.
+        check_warning: What the model's self-check found to differ, likewise; empty when nothing.
     """
 
     def __init__(
-        self, loaded: LoadedModel, codec: TextCodec, ceilings: Ceilings | None = None
+        self,
+        loaded: LoadedModel,
+        codec: TextCodec,
+        ceilings: Ceilings | None = None,
+        check_warning: str = "",
     ) -> None:
         self.runner = Runner(loaded)
         self.ceilings = ceilings
+        self.check_warning = check_warning
         self._codec = codec
 
     def run(
@@ -63,6 +69,7 @@ class HeadlessRunner:
             seed=seed,
             options=options,
             ceilings=self.ceilings,
+            check_warning=self.check_warning,
         )
         sink = _RecordingSink(plan.requests, self._codec, on_progress)
         self.runner.run(plan, sink)

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.batches import BatchSweep
+from inference.records.checks import SelfCheck
 from inference.records.model import Device, DeviceOption, ModelShape, TokenizerFiles
 from inference.records.options import (
     ONE_BATCH,
@@ -141,6 +142,11 @@ class SweepBatches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckModel:
+    """Check the model held anew, for as long as it takes, whenever the engine is idle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopMeasuring:
     """End the measurement that is on; without one it asks for nothing."""
 
@@ -158,6 +164,7 @@ Command = (
     | CaptureAttention
     | SplitSteps
     | Measure
+    | CheckModel
     | StopMeasuring
     | Shutdown
 )
@@ -180,6 +187,7 @@ class ModelReady:
         devices: What a model can be loaded on, the preferred one first.
         device_note: What the model runs on, and why.
         attentions: Every implementation of attention, with the reason where one is not available.
+        check: The self-check kept for it; None where it is not checked yet.
     """
 
     request: LoadModel
@@ -194,6 +202,7 @@ class ModelReady:
     devices: tuple[DeviceOption, ...] = ()
     device_note: str = ""
     attentions: tuple[AttentionOption, ...] = ()
+    check: SelfCheck | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,6 +305,25 @@ class MeasureEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """The self-check of the model held, as far as it is.
+
+    Attributes:
+        is_kept: False when it is whole and could not be written for later.
+    """
+
+    check: SelfCheck
+    is_kept: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFailed:
+    """The self-check came to no end; ``sentence`` says why."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineDied:
     """The engine process ended without being asked to."""
 
@@ -315,5 +343,7 @@ Reply = (
     | RunEnded
     | Measuring
     | MeasureEnded
+    | Checked
+    | CheckFailed
     | EngineDied
 )

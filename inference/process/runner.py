@@ -45,6 +45,7 @@ class RunPlan:
     Attributes:
         options: As asked for; where they cannot be met, ``Engine.prepare`` chooses others.
         ceilings: The device's roofs for the model's dtype; None when they were not measured.
+        check_warning: What the model's self-check found to differ; empty when nothing.
     """
 
     run_id: str
@@ -52,6 +53,7 @@ class RunPlan:
     seed: int
     options: GenerationOptions
     ceilings: Ceilings | None = None
+    check_warning: str = ""
 
 
 class RunSink(Protocol):
@@ -154,6 +156,7 @@ class Runner:
             decode=options.decode,
             decode_note=decode_note,
             device_note=loaded.device_note,
+            check_warning=plan.check_warning,
         )
 
 

@@ -19,12 +19,14 @@ from inference.engine.step_capture import decode_options
 from inference.models.attention_implementations import attention_options
 from inference.models.devices import device_options
 from inference.models.loading import LoadedModel, load_model
+from inference.process.idle_checks import IdleChecks
 from inference.process.idle_work import IdleWork
 from inference.process.measurements import Surveyor, device_and_dtype
 from inference.process.messages import (
     Attended,
     CaptureAttention,
     CaptureRefused,
+    CheckModel,
     Command,
     Generate,
     LoadFailed,
@@ -44,6 +46,7 @@ from inference.process.messages import (
 )
 from inference.process.runner import Runner, RunPlan, generation_options
 from inference.process.step_gate import Outbox, StepGate
+from inference.records.checks import SelfCheck
 from inference.records.errors import InputError, TokenByTokenError
 from inference.records.options import Policy
 from inference.records.run import RunInfo
@@ -109,6 +112,7 @@ class EngineHost:
         self._runner: Runner | None = None
         self._run: AppRun | None = None
         self._surveyor = Surveyor(connection, self._outbox.put)
+        self._checks = IdleChecks(self.idle, self._outbox.put)
 
     @property
     def later(self) -> list[Command]:
@@ -126,10 +130,13 @@ class EngineHost:
                 self._run.obey(command)
         elif isinstance(command, (MeasureCeilings, SweepTokens, SweepBatches)):
             self._measure(command)
+        elif isinstance(command, CheckModel) and self._runner is not None:
+            self._checks.check_anew(self._runner.loaded)
         return True  # a Control for a run that has ended asks for nothing
 
     def _load(self, command: LoadModel) -> None:
         self._runner = self._run = None
+        self._checks.forget()
         gc.collect()  # the old weights go before the new ones come
         try:
             loaded = load_model(
@@ -146,7 +153,8 @@ class EngineHost:
             return
         gc.collect()
         gc.freeze()  # the weights' wrappers are never garbage; leave them out of later collections
-        self._outbox.put(_model_ready(command, loaded))
+        kept = self._checks.check_once(loaded)
+        self._outbox.put(_model_ready(command, loaded, kept))
 
     def _measure(self, command: Measure) -> None:
         runner = self._runner
@@ -169,6 +177,7 @@ class EngineHost:
             seed=command.seed,
             options=generation_options(command),
             ceilings=None if kept is None else kept.ceilings,
+            check_warning=self._checks.warning,
         )
         self._run = AppRun(command, runner, self._connection, self._outbox)
         runner.run(plan, self._run)
@@ -267,7 +276,7 @@ class AppRun:
             raise InputError(NO_CAPTURE)
 
 
-def _model_ready(command: LoadModel, loaded: LoadedModel) -> ModelReady:
+def _model_ready(command: LoadModel, loaded: LoadedModel, check: SelfCheck | None) -> ModelReady:
     return ModelReady(
         request=command,
         model_id=loaded.model_id,
@@ -281,4 +290,5 @@ def _model_ready(command: LoadModel, loaded: LoadedModel) -> ModelReady:
         devices=device_options(),
         device_note=loaded.device_note,
         attentions=attention_options(loaded.model),
+        check=check,
     )

@@ -34,6 +34,8 @@ class RunInfo:
         device_note: What was chosen to run on and why, in a sentence; empty when not known.
         kernels: What small steps were computed with, and why not with kernels of our own where they
             were not; empty when not known.
+        check_warning: What the self-check of the model found to differ on this machine; empty where
+            nothing did, or no check was done.
     """
 
     run_id: str
@@ -53,6 +55,7 @@ class RunInfo:
     decode_note: str = ""
     device_note: str = ""
     kernels: str = ""
+    check_warning: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from inference.models.tokenization import TextCodec
 from inference.process.messages import (
     Attended,
     CaptureRefused,
+    Checked,
+    CheckFailed,
     EngineDied,
     LoadFailed,
     Loading,
@@ -62,6 +64,8 @@ class EngineReplies:
                 self._loading_failed(reply.sentence)
             elif isinstance(reply, Measuring | MeasureEnded):
                 self._receive_measurement(reply)
+            elif isinstance(reply, Checked | CheckFailed):
+                self._receive_check(reply)
             else:
                 self._engine_died(reply)
 
@@ -71,6 +75,11 @@ class EngineReplies:
         if measured is not None:
             self.queue.registry.add_ceilings(measured)
         self.queue.advance()
+
+    def _receive_check(self, reply: Checked | CheckFailed) -> None:
+        self.queue.checks.receive(reply)
+        if isinstance(reply, Checked):
+            self.queue.registry.add_check(reply.check)
 
     def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:
         queue = self.queue
@@ -98,6 +107,7 @@ class EngineReplies:
         with self.queue.lock:
             self.queue.model.hold(HeldModel(reply, codec))
             self.queue.measurements.model_is_held(reply.ceilings)
+            self.queue.checks.model_is_held(reply.check)
             self.queue.advance()
 
     def _loading_failed(self, sentence: str) -> None:
@@ -117,6 +127,7 @@ class EngineReplies:
         )
         log.error(sentence)
         queue.measurements.died(sentence)
+        queue.checks.no_model(sentence)
         active = queue.registry.active
         if queue.model.loading is not None:
             self._loading_failed(sentence)

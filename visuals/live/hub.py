@@ -33,6 +33,7 @@ from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.engine_replies import EngineReplies
 from visuals.live.live_run import LiveRun, new_id
+from visuals.live.model_checks import ModelChecks, ModelCheckStatus
 from visuals.live.model_slot import EngineStatus, ModelSlot
 from visuals.live.pause_limit import PauseLimit
 from visuals.live.playback import Replay
@@ -61,6 +62,7 @@ class Hub:
         self._model = ModelSlot(self._engine.send)
         self._captures = Captures(send=self._engine.send)
         self._measurements = Measurements(send=self._engine.send)
+        self._checks = ModelChecks(send=self._engine.send)
         self._queue = RunQueue(
             lock=self._lock,
             send=self._engine.send,
@@ -68,6 +70,7 @@ class Hub:
             model=self._model,
             captures=self._captures,
             measurements=self._measurements,
+            checks=self._checks,
             on_end=around.on_end,
             run_apart=around.run_apart,
         )
@@ -253,6 +256,16 @@ class Hub:
     def measure_status(self) -> MeasureStatus:
         """Return where the measurement stands, and what was measured before."""
         return self._measurements.status
+
+    def check_model(self) -> None:
+        """Check the model held anew whenever the engine is idle; without one, do nothing."""
+        with self._lock:
+            if self._model.held is not None:
+                self._checks.order()
+
+    def check_status(self) -> ModelCheckStatus:
+        """Return what is known of the model held by its self-check."""
+        return self._checks.status
 
     # Who is watching
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
+from inference.records.checks import SelfCheck
 from inference.records.errors import InputError
 from inference.records.rooflines import MeasuredCeilings
 from inference.records.run import RunTrace
@@ -99,6 +100,20 @@ class Registry:
             recording = run.recording
             if recording is not None and recording.info.device == measured.device:
                 recording.info = replace(recording.info, ceilings=measured.ceilings)
+
+    def add_check(self, check: SelfCheck) -> None:
+        """Mark the runs that were made here with what a check is of, as far as it is."""
+        if not (check.warning or check.is_whole):
+            return
+        subject = check.subject
+        made_with = (subject.model_id, subject.device, subject.attention, subject.kernels)
+        for run in self._runs.values():
+            recording = run.recording
+            if recording is None:
+                continue
+            info = recording.info
+            if (info.model_id, info.device, info.attention, info.kernels) == made_with:
+                recording.info = replace(info, check_warning=check.warning)
 
     def _forget_old(self) -> None:
         """Drop the oldest finished runs nobody watches beyond the number kept."""

@@ -21,6 +21,7 @@ from inference.records.status import RunState
 from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements
 from visuals.live.live_run import LiveRun, RunObserver
+from visuals.live.model_checks import ModelChecks
 from visuals.live.model_slot import HeldModel, ModelSlot
 from visuals.live.registry import Registry
 from visuals.live.surroundings import RunApart
@@ -44,6 +45,7 @@ class RunQueue:
     model: ModelSlot
     captures: Captures
     measurements: Measurements
+    checks: ModelChecks
     on_end: tuple[RunObserver, ...]
     run_apart: RunApart
     _tokenizing: LiveRun | None = field(default=None, init=False)
@@ -106,6 +108,7 @@ class RunQueue:
         held = self.model.held_for(order.load)
         if held is None:
             run.state = RunState.LOADING
+            self.checks.no_model()
             self.model.load(order.load)
             return False
         if run.tokenized_by is not held:
