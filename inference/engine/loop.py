@@ -20,7 +20,7 @@ from inference.engine.clock import StepClock, sleep
 from inference.engine.request_checks import check_chunk
 from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.engine.runners import ContinuousRunner, Runner, StaticRunner, columns_needed
-from inference.engine.sampling import Choice, Sampler, choose_each, describe_choices
+from inference.engine.sampling import Choice, Sampler, choose_each, describe_choices, read_choices
 from inference.engine.scheduler import Idle, Scheduler, check_arrivals
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.options import ONE_BATCH, BatchPlan, CacheKind, DecodeMode, Policy
@@ -272,14 +272,15 @@ class Engine:
         started_s = self._clock.now_s() - run.zero_s
         self._clock.start_timing()
         logits = run.runner.forward(block)
-        chosen = choose_each(logits, samplers) if block.selects else None
+        launched = choose_each(logits, samplers) if block.selects else None
+        if launched is not None:  # behind the work on a device, and waited for with it
+            launched = launched.to("cpu", non_blocking=True)
         host_s = self._clock.launched()
         # From here on a device goes on by itself, so what the host loses costs the step nothing.
         lost_s = None if host_s is None else run.delays.stop()
-        # On a device, reading the tokens waits for them, as a user does.
-        chosen = chosen.cpu() if chosen is not None else None
         duration_s = self._clock.end_timing()
         lost_s = run.delays.stop() if host_s is None else lost_s
+        chosen = None if launched is None else read_choices(launched)
         parts = meter.stop() if meter is not None else ()
         run.batch.advance(block)
         capture_s = self._captured(block.phase)

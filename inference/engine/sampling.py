@@ -1,7 +1,8 @@
 """Logits to token ids: greedy, or drawn after temperature, top-k and top-p, in that order.
 
-``Sampler.choose`` belongs to the step time. ``describe`` is for people who watch: it runs after the
-step time, on the model's own distribution, before temperature and truncation.
+``choose_each`` belongs to the step time and only launches work; ``read_choices`` reads it once the
+device has finished. ``describe`` is for people who watch: it runs after the step time, on the
+model's own distribution, before temperature and truncation.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from inference.records.steps import Candidate
 
 
 class Sampler:
-    """Chooses the next token of each row; the same seed and logits give the same tokens.
+    """One row's settings and its place in the random sequence, so each run takes a new one.
 
-    A sampler keeps its place in the random sequence, so each run takes a new one. The sequence is
-    that of the logits' device: the same seed draws other tokens on another kind of device.
+    The sequence is that of the logits' device: the same seed draws other tokens on another kind of
+    device.
 
     Attributes:
-        drawn_from: [rows, vocab], the latest scores after temperature and truncation; None before
+        drawn_from: [1, vocab], the latest scores after temperature and truncation; None before
             the first draw and in greedy runs.
     """
 
@@ -37,64 +38,81 @@ class Sampler:
         self.drawn_from: Tensor | None = None
         self._generator: torch.Generator | None = None
 
-    def choose(self, logits: Tensor) -> Tensor:
-        """Return the token id chosen for each row.
-
-        Args:
-            logits: [rows, vocab], any float dtype.
-
-        Returns:
-            [rows], int64.
-
-        Raises:
-            BackendError: A row's logits hold NaN or infinity, or allow no token at all.
-        """
-        scores = logits.float()  # [rows, vocab]; generate() chooses in float32 too
-        best = scores.argmax(dim=-1)
-        check_best(scores.gather(-1, best[:, None]))
-        if self.sampling.is_greedy:
-            return best
-        self.drawn_from = truncate(scores, self.sampling)
-        shares = self.drawn_from.softmax(dim=-1)
-        drawn = torch.multinomial(shares, num_samples=1, generator=self._random(logits.device))
-        return drawn[:, 0]
-
-    def _random(self, device: torch.device) -> torch.Generator:
-        """Return the generator, begun from the seed on first use."""
-        if self._generator is None:
+    def waits(self, vocab: int, device: torch.device) -> Tensor:
+        """Return [1, vocab] waiting times, exponential with mean 1, from the row's own sequence."""
+        if self._generator is None:  # begun from the seed on first use
             self._generator = torch.Generator(device=device).manual_seed(self.seed)
-        return self._generator
+        return torch.empty((1, vocab), device=device).exponential_(generator=self._generator)
 
 
 def choose_each(logits: Tensor, samplers: Sequence[Sampler]) -> Tensor:
-    """Return one token id a row.
+    """Choose one token a row, and read nothing back: on a GPU the work is only launched.
+
+    The same seeds and logits give the same tokens, whatever other rows there are.
 
     Args:
-        logits: [row, vocab].
+        logits: [row, vocab], any float dtype.
         samplers: Each row's own.
+
+    Returns:
+        [2, row], int64, for ``read_choices``: the ids, and the bits of each row's highest score.
     """
-    if all(sampler.sampling.is_greedy for sampler in samplers):
-        return samplers[0].choose(logits)
-    picks = [sampler.choose(logits[row : row + 1]) for row, sampler in enumerate(samplers)]
-    return torch.cat(picks)
+    scores = logits.float()  # [row, vocab]; generate() chooses in float32 too
+    ids = scores.argmax(dim=-1)
+    best = scores.gather(-1, ids[:, None])
+    for sampling, rows in _alike(samplers).items():
+        if not sampling.is_greedy:
+            index = torch.tensor(rows, device=logits.device)
+            drawn = _drawn(scores[index], best[index], sampling, [samplers[row] for row in rows])
+            ids = ids.scatter(0, index, drawn)
+    return torch.stack([ids, best[:, 0].contiguous().view(torch.int32).long()])
 
 
-def check_best(best_scores: Tensor) -> None:
-    """Raise unless every row's highest score is a number.
+def read_choices(chosen: Tensor) -> Tensor:
+    """Return what ``choose_each`` chose, [row] on the host; a copy on the host is read at once.
 
     The highest of scores that hold NaN is NaN, so one value tells for the whole row. Minus infinity
     is no fault by itself: a model may rule a token out.
 
     Raises:
-        BackendError: A highest score is NaN or infinite.
+        BackendError: A row's scores hold NaN or infinity, or allow no token at all.
     """
-    if all(isfinite(score) for score in best_scores.flatten().tolist()):
-        return
+    ids, bits = chosen.cpu()
+    if all(isfinite(score) for score in bits.int().view(torch.float32).tolist()):
+        return ids
     msg = (
         "the model's scores are not numbers (NaN or infinity), so no token can be chosen; "
         "try another dtype, such as float32"
     )
     raise BackendError(msg)
+
+
+def _alike(samplers: Sequence[Sampler]) -> dict[Sampling, list[int]]:
+    """Return the rows of each setting, so that rows with equal ones are computed together."""
+    rows: dict[Sampling, list[int]] = {}
+    for row, sampler in enumerate(samplers):
+        rows.setdefault(sampler.sampling, []).append(row)
+    return rows
+
+
+def _drawn(scores: Tensor, best: Tensor, sampling: Sampling, samplers: Sequence[Sampler]) -> Tensor:
+    """Draw one token a row as ``torch.multinomial`` does, without the host reads of its checks.
+
+    A token of share p that waits for a time with mean 1/p comes first with probability p. Shares
+    that are not numbers give some token here; ``read_choices`` raises.
+
+    Args:
+        scores: [row, vocab], float32.
+        best: [row, 1], the highest of each row.
+        sampling: Of all these rows; not greedy.
+        samplers: Each row's own, for its random sequence.
+    """
+    truncated = truncate(scores, sampling)
+    for row, sampler in enumerate(samplers):
+        sampler.drawn_from = truncated[row : row + 1]
+    shares = torch.where(best.isfinite(), truncated.softmax(dim=-1), 1.0)
+    waits = torch.cat([sampler.waits(scores.shape[-1], scores.device) for sampler in samplers])
+    return (shares / waits).argmax(dim=-1)
 
 
 def truncate(scores: Tensor, sampling: Sampling) -> Tensor:

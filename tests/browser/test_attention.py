@@ -147,9 +147,7 @@ def test_a_long_context_stays_within_its_messages_and_every_row_can_be_told(
     tab = open_tab()
     messages = listen(tab)
     show_weights(tab)
-    run_on(
-        tab, tmp_path / "tiny", "the cache holds keys and values of every token " * 90, tokens=3
-    )
+    run_on(tab, tmp_path / "tiny", "the cache holds keys and values of every token " * 90, tokens=3)
     wait_for_caption(tab, "reads")
 
     wait_for_tip(tab, 0.35, 0.5, r"weight [\d.e-]+\s+query")

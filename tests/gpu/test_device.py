@@ -21,8 +21,8 @@ from inference.records.options import DecodeMode
 # Ids in float32, of graphs in two dtypes, bytes, roofs, and the two checks of timings.
 LEAST_CHECKS = 7
 MAY_NOT_APPLY = "measured roofs"  # a part of which no data sheet is kept
-# Source: our choice. A host that launches one graph is done well before the device is.
-HOST_DONE_RATIO = 0.9
+# Source: our choice. A host that launches one graph is done long before the device is.
+LATEST_LAUNCH = 0.5
 
 pytestmark = [
     pytest.mark.gpu,
@@ -71,4 +71,4 @@ def test_a_recorded_step_is_launched_before_an_eager_one_and_before_the_device_i
 
     assert graph.host_ratio is not None
     assert eager.host_ratio is not None
-    assert 0 < graph.host_ratio < min(eager.host_ratio, HOST_DONE_RATIO)
+    assert 0 < graph.host_ratio < min(eager.host_ratio, LATEST_LAUNCH)

@@ -14,7 +14,14 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from inference.engine.sampling import Sampler, describe, describe_choices, truncate
+from inference.engine.sampling import (
+    Sampler,
+    choose_each,
+    describe,
+    describe_choices,
+    read_choices,
+    truncate,
+)
 from inference.records.errors import BackendError
 from inference.records.options import Sampling
 from inference.records.steps import Candidate
@@ -36,6 +43,16 @@ def random_logits(rows: int = 4, vocab: int = 97) -> Tensor:
     return torch.randn(rows, vocab, generator=torch.Generator().manual_seed(7)) * 3
 
 
+def choose(logits: Tensor, samplers: list[Sampler]) -> Tensor:
+    """Return the chosen ids, read to the host."""
+    return read_choices(choose_each(logits, samplers))
+
+
+def drawn(logits: Tensor, sampler: Sampler) -> Tensor:
+    """Return what one random sequence draws for each row in turn."""
+    return choose(logits, [sampler] * len(logits))
+
+
 def warped(logits: Tensor, sampling: Sampling) -> Tensor:
     """Return the scores as transformers' generate would warp them."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(sampling.temperature)])
@@ -49,13 +66,13 @@ def warped(logits: Tensor, sampling: Sampling) -> Tensor:
 def test_greedy_takes_the_highest_logit_of_each_row() -> None:
     logits = torch.tensor([[0.0, 3.0, 1.0], [5.0, -1.0, 2.0]])
 
-    assert Sampler(Sampling(), seed=0).choose(logits).tolist() == [1, 0]
+    assert drawn(logits, Sampler(Sampling(), seed=0)).tolist() == [1, 0]
 
 
 def test_greedy_takes_what_argmax_takes_where_logits_are_equal() -> None:
     logits = torch.zeros(3, 50, dtype=torch.bfloat16)
 
-    assert torch.equal(Sampler(Sampling(), seed=0).choose(logits), logits.float().argmax(-1))
+    assert torch.equal(drawn(logits, Sampler(Sampling(), seed=0)), logits.float().argmax(-1))
 
 
 @pytest.mark.golden
@@ -83,24 +100,47 @@ def test_draws_are_those_of_transformers_scores_and_the_same_seed(sampling: Samp
 
     for _ in range(20):
         shares = warped(logits, sampling).softmax(dim=-1)
-        expected = torch.multinomial(shares, num_samples=1, generator=generator)[:, 0]
-        assert torch.equal(sampler.choose(logits), expected)
+        each = [
+            torch.multinomial(shares[row], num_samples=1, generator=generator)
+            for row in range(len(shares))
+        ]
+        assert torch.equal(drawn(logits, sampler), torch.cat(each))
 
 
 def test_the_same_seed_draws_the_same_tokens_again() -> None:
     logits = random_logits()
     runs = [Sampler(Sampling(temperature=1.5), seed=3) for _ in range(2)]
 
-    first, second = ([run.choose(logits).tolist() for _ in range(10)] for run in runs)
+    first, second = ([drawn(logits, run).tolist() for _ in range(10)] for run in runs)
 
     assert first == second
+
+
+def test_rows_of_several_settings_draw_what_each_draws_alone() -> None:
+    logits = random_logits(rows=5)
+    warm, cool = Sampling(temperature=1.5), Sampling(temperature=0.7, top_k=9, top_p=0.9)
+    settings = [warm, Sampling(), cool, warm, cool]
+
+    together = [Sampler(one, seed=seed) for seed, one in enumerate(settings)]
+    alone = [Sampler(one, seed=seed) for seed, one in enumerate(settings)]
+
+    for _ in range(8):
+        ids = choose(logits, together)
+        assert ids.tolist() == [
+            drawn(logits[row : row + 1], sampler).item() for row, sampler in enumerate(alone)
+        ]
+    for one, other in zip(together, alone, strict=True):
+        if one.drawn_from is None or other.drawn_from is None:
+            assert one.sampling.is_greedy
+        else:
+            assert torch.equal(one.drawn_from, other.drawn_from)
 
 
 def test_another_seed_draws_other_tokens() -> None:
     logits = random_logits()
     runs = [Sampler(Sampling(temperature=1.5), seed=seed) for seed in (3, 4)]
 
-    first, second = ([run.choose(logits).tolist() for _ in range(10)] for run in runs)
+    first, second = ([drawn(logits, run).tolist() for _ in range(10)] for run in runs)
 
     assert first != second
 
@@ -108,7 +148,7 @@ def test_another_seed_draws_other_tokens() -> None:
 def test_drawing_leaves_torchs_own_random_sequence_alone() -> None:
     before = torch.get_rng_state()
 
-    Sampler(Sampling(temperature=1.0), seed=0).choose(random_logits())
+    drawn(random_logits(), Sampler(Sampling(temperature=1.0), seed=0))
 
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -116,7 +156,7 @@ def test_drawing_leaves_torchs_own_random_sequence_alone() -> None:
 def test_draws_follow_the_shares() -> None:
     logits = torch.tensor([[log(0.75), log(0.25)]]).expand(20_000, 2)
 
-    ids = Sampler(Sampling(temperature=1.0), seed=0).choose(logits)
+    ids = drawn(logits, Sampler(Sampling(temperature=1.0), seed=0))
 
     assert ids.float().mean().item() == pytest.approx(0.25, abs=0.02)
 
@@ -130,19 +170,19 @@ def test_logits_that_are_not_numbers_are_an_error_of_the_model(
     logits[2, 5] = bad
 
     with pytest.raises(BackendError, match="not numbers"):
-        Sampler(Sampling(temperature=temperature), seed=0).choose(logits)
+        drawn(logits, Sampler(Sampling(temperature=temperature), seed=0))
 
 
 def test_a_row_that_allows_no_token_is_an_error_of_the_model() -> None:
     with pytest.raises(BackendError, match="no token can be chosen"):
-        Sampler(Sampling(), seed=0).choose(torch.full((1, 4), -inf))
+        drawn(torch.full((1, 4), -inf), Sampler(Sampling(), seed=0))
 
 
 def test_a_token_the_model_rules_out_is_never_drawn() -> None:
     logits = torch.zeros(500, 3)
     logits[:, 1] = -inf
 
-    ids = Sampler(Sampling(temperature=2.0), seed=0).choose(logits)
+    ids = drawn(logits, Sampler(Sampling(temperature=2.0), seed=0))
 
     assert set(ids.tolist()) == {0, 2}
 
@@ -150,7 +190,7 @@ def test_a_token_the_model_rules_out_is_never_drawn() -> None:
 def test_low_precision_logits_are_chosen_from_without_overflow() -> None:
     logits = torch.tensor([[60000.0, 59968.0]], dtype=torch.float16)
 
-    ids = Sampler(Sampling(temperature=1e-6), seed=0).choose(logits)
+    ids = drawn(logits, Sampler(Sampling(temperature=1e-6), seed=0))
 
     assert ids.tolist() == [0]
 
@@ -207,7 +247,7 @@ def test_candidates_carry_their_probability_after_temperature_and_truncation(
 ) -> None:
     logits = random_logits(rows=1)
     sampler = Sampler(sampling, seed=1)
-    chosen = sampler.choose(logits)
+    chosen = drawn(logits, sampler)
 
     [told] = describe_choices(logits, chosen, [sampler])
 
@@ -225,7 +265,7 @@ def test_a_greedy_run_has_no_probability_after_temperature() -> None:
     logits = random_logits(rows=1)
     samplers = greedy_samplers(1)
 
-    [told] = describe_choices(logits, samplers[0].choose(logits), samplers)
+    [told] = describe_choices(logits, choose(logits, samplers), samplers)
 
     assert [candidate.sampled_logprob for candidate in told.candidates] == [None] * 5
 
