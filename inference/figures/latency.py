@@ -120,6 +120,10 @@ class RunningLatency:
         """Return the rate of :func:`batch_tokens_per_s` over the steps taken."""
         return self._rate.tokens_per_s()
 
+    def row_tokens_per_s(self) -> float | None:
+        """Return tokens selected per second and row that was fed, over the same steps."""
+        return self._rate.row_tokens_per_s()
+
 
 @dataclass(slots=True)
 class _Steps:
@@ -164,10 +168,12 @@ class _DecodeRate:
     Attributes:
         tokens: In steps that were not disturbed, and in those that were.
         step_times_s: Likewise.
+        row_times_s: Likewise, each step time once for each row that was fed.
     """
 
     tokens: list[int] = field(default_factory=lambda: [0, 0])
     step_times_s: tuple[list[float], list[float]] = field(default_factory=lambda: ([], []))
+    row_times_s: list[float] = field(default_factory=lambda: [0.0, 0.0])
 
     def add(self, event: StepEvent) -> None:
         """Take the next step."""
@@ -175,11 +181,17 @@ class _DecodeRate:
             kind = int(is_disturbed(event))
             self.tokens[kind] += sum(row.token_id is not None for row in event.rows)
             self.step_times_s[kind].append(event.duration_s)
+            self.row_times_s[kind] += event.duration_s * len(event.rows)
 
     def tokens_per_s(self) -> float | None:
         """Return the rate; None where nothing was timed."""
         kind = int(not self.step_times_s[0])
         return _ratio(self.tokens[kind], fsum(self.step_times_s[kind]))
+
+    def row_tokens_per_s(self) -> float | None:
+        """Return the rate of one row, the mean over rows and steps; None where none was timed."""
+        kind = int(not self.step_times_s[0])
+        return _ratio(self.tokens[kind], self.row_times_s[kind])
 
 
 @dataclass(slots=True)

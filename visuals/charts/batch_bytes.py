@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
 from inference.counting.costs import kv_stored_bytes
 from inference.counting.what_if import as_stored
+from inference.figures.latency import RunningLatency
 from inference.records.latency import LatencySummary
 from inference.records.options import Policy
 from inference.records.run import Request, RunInfo
@@ -76,12 +76,11 @@ def shared_and_own(step: SlotStep, info: RunInfo) -> Frame:
     }
 
 
-def rates(summaries: Sequence[LatencySummary], batch_tokens_per_s: float | None) -> Frame:
-    """Return tokens per second of one row, the median over requests, and of the whole batch."""
-    each = [summary.sequence_tokens_per_s for summary in summaries if summary.sequence_tokens_per_s]
+def rates(latency: RunningLatency) -> Frame:
+    """Return tokens per second of one row and of all rows, both over the same decode steps."""
     return {
-        "each": significant(median(each) if each else None),
-        "all": significant(batch_tokens_per_s),
+        "each": significant(latency.row_tokens_per_s()),
+        "all": significant(latency.batch_tokens_per_s()),
     }
 
 

@@ -34,7 +34,7 @@ def batch_parts(drawn: Drawn, tally: Tally) -> tuple[Frame, Frame]:
     batch: Frame = {
         "step": step_picture(newest, prompts, trace.info.plan.policy),
         "shared": shared_and_own(newest, trace.info),
-        "rates": rates(summaries, tally.latency.batch_tokens_per_s()),
+        "rates": rates(tally.latency),
         "latency": latency_table(trace.requests, summaries),
     }
     return {"batch": batch}, {"slot_spans": replaced(tally.spans.rows[-MAX_SPANS:])}

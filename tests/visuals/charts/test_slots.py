@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from inference.figures.latency import batch_tokens_per_s, latency_summaries
+from inference.figures.latency import RunningLatency, latency_summaries
 from inference.records.options import BatchPlan, CacheKind, Policy
 from inference.records.run import RunTrace
+from inference.records.steps import Phase
 from tests.visuals.batches import STEP_TIME_S, batch_trace
 from visuals.charts.batch_bytes import latency_table, rates, shared_and_own, step_picture
 from visuals.charts.slots import QUEUE, slot_steps, slot_timeline, span_rows
@@ -116,10 +117,20 @@ def test_a_quantised_batch_is_counted_with_the_bytes_it_stores() -> None:
 def test_rates_are_of_decode_steps_alone() -> None:
     trace = batch_trace(STATIC)
 
-    assert rates(latency_summaries(trace), batch_tokens_per_s(trace)) == {
-        "each": "2.00",
-        "all": "3.20",
-    }
+    assert rates(RunningLatency(trace.requests, trace.events)) == {"each": "2.00", "all": "3.20"}
+
+
+def test_the_rate_of_one_row_and_of_all_rows_rest_on_the_same_steps() -> None:
+    """With two slots, all rows read 4.7 times one row, whose time held the others' prefills."""
+    trace = batch_trace(CONTINUOUS)
+
+    told = rates(RunningLatency(trace.requests, trace.events))
+
+    # Five decode steps of half a second feed nine rows' tokens in all.
+    decode = [event for event in trace.events if event.phase is Phase.DECODE]
+    rows = sum(len(event.rows) for event in decode) / len(decode)
+    assert told == {"each": "2.00", "all": f"{2 * rows:.2f}"}
+    assert 1 < rows < 2
 
 
 def test_each_request_has_a_line_with_its_wait_and_what_held_it_up() -> None:

@@ -100,10 +100,11 @@ export class BatchPanel extends ChartPanel {
   describe(step, { policy, slots, requests }) {
     const waiting = step.queued ? `, ${step.queued} waiting for a slot` : "";
     const live = step.rows.filter((row) => !row[4]).length;
-    const goOn = live ? `${live} of ${step.rows.length} rows go on` : "all rows are done";
-    this.caption.textContent =
-      `${requests} requests, ${slots ? `${slots} slots, ` : ""}${policy}. This step: T = ${group(step.T)} over ` +
-      `${step.rows.filter((row) => row[2]).length} fed; ${goOn}${waiting}.`;
+    const fed = step.rows.filter((row) => row[2]).length;
+    const over = fed === 1 ? "1 row" : `${fed} rows`;
+    const plan = `${requests} requests, ${slots ? `${slots} slots, ` : ""}${policy}.`;
+    const goOn = live ? `; ${live} of ${step.rows.length} go on` : ", and all are done";
+    this.caption.textContent = `${plan} This step fed T = ${group(step.T)} to ${over}${goOn}${waiting}.`;
   }
 
   /**
@@ -152,11 +153,11 @@ export class BatchPanel extends ChartPanel {
       shareLine("counted, this step:"),
       shareFigure("weights, read once", mibText(shared.weights_mib), "MiB", "counted"),
       shareBar(shared, own),
-      shareFigure(`K/V, each of ${shared.own.length} its own`, mibText(own), "MiB", "counted"),
+      shareFigure(ownWords(shared.own.length), mibText(own), "MiB", "counted"),
       shareFigure("per weight byte", shared.flops_per_byte, "FLOP", "counted: linear operations / weight bytes"),
       shareLine("measured, decode steps so far:"),
-      shareFigure("each row", rates.each, "tok/s", "measured: median of 1 / TPOT"),
-      shareFigure("all rows", rates.all, "tok/s", "measured: tokens of all rows / step times"),
+      shareFigure("each row", rates.each, "tok/s", "measured: tokens of a row / step times of the steps that fed it, all rows together"),
+      shareFigure("all rows", rates.all, "tok/s", "measured: tokens of all rows / step times of the same steps"),
     );
   }
 
@@ -246,6 +247,11 @@ function shareFigure(label, value, unit, source) {
   line.append(make("span", null, label + " "), make("b", null, value), make("span", "unit", ` ${unit}`));
   line.title = source;
   return line;
+}
+
+/** @param {number} rows */
+function ownWords(rows) {
+  return rows === 1 ? "K/V of the row fed" : `K/V of the ${rows} rows fed, together`;
 }
 
 /** @param {string} words */
