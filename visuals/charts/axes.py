@@ -13,6 +13,8 @@ from statistics import median
 from visuals.charts.theme import Cell, Row
 
 MAX_ROWS = 800
+LEAST_VALUES = 10
+OUTLIER_RATIO = 4.0
 
 
 def axis_end(largest: float, *, least: int = 16) -> int:
@@ -32,6 +34,21 @@ def nice_end(largest: float) -> float:
     wanted = largest * 1.05
     base = 10.0 ** floor(log10(wanted))
     return next(base * step for step in (1, 1.5, 2, 3, 5, 8, 10) if base * step >= wanted)
+
+
+def end_without_outliers(values: Sequence[float]) -> float:
+    """Return a nice end of an axis above all values but those that would flatten the others.
+
+    An outlier is more than four times as large as nine tenths of the values are, or larger still.
+
+    Source:
+        The bounds are our own choice: with fewer values a large one may well be typical.
+    """
+    ordered = sorted(values)
+    if len(ordered) < LEAST_VALUES:
+        return nice_end(ordered[-1] if ordered else 0.0)
+    bound = OUTLIER_RATIO * ordered[len(ordered) * 9 // 10 - 1]
+    return nice_end(max(value for value in ordered if value <= bound))
 
 
 def stride_for(count: int, limit: int) -> int:

@@ -14,7 +14,14 @@ import altair as alt
 from inference.figures.disturbance import disturbance, is_disturbed
 from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import Phase, StepEvent
-from visuals.charts.axes import MAX_ROWS, axis_end, medians, nice_end, picked, stride_for
+from visuals.charts.axes import (
+    MAX_ROWS,
+    axis_end,
+    end_without_outliers,
+    medians,
+    picked,
+    stride_for,
+)
 from visuals.charts.roofline_rows import lower_bound_s
 from visuals.charts.theme import DASHED, DECODE, PREFILL, Chart, Row, finished, whole_numbers
 from visuals.charts.units import amount, counted, milliseconds, share
@@ -68,10 +75,13 @@ def bound_rows(
 
 
 def step_time_extent(events: Iterable[StepEvent], phase: Phase) -> list[Row]:
-    """Return one row that holds the far ends of both axes, which grow in steps."""
+    """Return one row that holds the far ends of both axes, which grow in steps.
+
+    A few steps that took many times as long as the others do not count: they are cut off there.
+    """
     step_times_s = [event.duration_s for event in events if event.phase is phase]
     steps = axis_end(len(step_times_s), least=1 if phase is Phase.PREFILL else 16)
-    return [{"x": steps + 0.5, "y": nice_end(max(step_times_s, default=0.0) * 1e3)}]
+    return [{"x": steps + 0.5, "y": end_without_outliers([one * 1e3 for one in step_times_s])}]
 
 
 def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
@@ -166,9 +176,12 @@ def _step_times(name: str, title: str, colour: str, datasets: dict[str, list[Row
     base = alt.Chart(alt.NamedData(name))
     x_scale = alt.Scale(domainMin=0.5, nice=False)
     x = alt.X("from:Q", title=title, axis=whole_numbers(), scale=x_scale)
-    y = alt.Y("ms:Q", title="ms per step", axis=alt.Axis(tickCount=4), scale=alt.Scale(nice=False))
+    # The axis ends where its extent says; what is longer is cut off there, and marked.
+    end = f"(data('{name}_extent')[0] || {{y: 1}}).y"
+    y_scale = alt.Scale(nice=False, domainMin=0, domainMax=alt.ExprRef(end))
+    y = alt.Y("ms:Q", title="ms per step", axis=alt.Axis(tickCount=4), scale=y_scale)
     is_warm = "datum.kind === 'warm'"
-    bars = base.mark_bar(color=colour, stroke=colour).encode(
+    bars = base.mark_bar(color=colour, stroke=colour, clip=True).encode(
         x=x,
         x2="to:Q",
         y=y,
@@ -189,7 +202,7 @@ def _step_times(name: str, title: str, colour: str, datasets: dict[str, list[Row
     )
     # The page's theme gives the style its colour, which must stand out on the bars.
     bounds = alt.Chart(alt.NamedData(f"{name}_bounds")).mark_line(
-        style="bound", strokeDash=list(DASHED), strokeWidth=2
+        style="bound", strokeDash=list(DASHED), strokeWidth=2, clip=True
     )
     ends = alt.Chart(alt.NamedData(f"{name}_extent")).mark_point(opacity=0)
     chart = alt.layer(
@@ -197,5 +210,24 @@ def _step_times(name: str, title: str, colour: str, datasets: dict[str, list[Row
         bounds.encode(x=alt.X("x:Q", title=title), y=alt.Y("ms:Q", title="ms per step")),
         notes.encode(x=x, y=alt.value(0), text="note:N"),
         ends.encode(x=alt.X("x:Q", title=title), y=alt.Y("y:Q", title="ms per step")),
+        *_cut_off(base.transform_filter(f"datum.ms > {end}"), alt.X("k:Q", title=title)),
     )
     return finished(chart, datasets, description=f"Bar chart: milliseconds of each {title}.")
+
+
+def _cut_off(longer: alt.Chart, middle: alt.X) -> tuple[alt.Chart, alt.Chart]:
+    """Return a mark at the top of each bar that is cut off there, and the value of the longest."""
+    top = alt.value(0)
+    marks = longer.mark_point(
+        shape="triangle-up", fill="white", stroke="black", strokeWidth=1, size=55, yOffset=7
+    )
+    value = (
+        longer.transform_joinaggregate(longest="max(ms)")
+        .transform_filter("datum.ms === datum.longest")
+        .transform_calculate(shown="format(datum.ms, ',.3r') + ' ms'")
+        .mark_text(align="left", baseline="top", dx=9, fontSize=13)
+    )
+    return (
+        marks.encode(x=middle, y=top),
+        value.encode(x=middle, y=top, text="shown:N"),
+    )

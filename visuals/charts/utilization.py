@@ -1,11 +1,12 @@
 """How busy the machine was while the run went, in percent and in watts over host time.
 
-A reading that this machine does not give is left out, with the reason. No torch.
+A reading that this machine does not give is left out, with the reason. Where readings stopped for a
+while the lines do too: each stretch without a gap is a line of its own. No torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import altair as alt
 
@@ -23,6 +24,8 @@ SERIES = (
     ("memory", MEMORY, 2.5),
     ("GPU busy", GPU, 2.5),
 )
+# Source: our own choice. Readings come several times a second.
+GAP_S = 2.5
 _NAMES: list[str | alt.FieldName] = [name for name, _, _ in SERIES]
 
 EXPLANATION = {
@@ -49,6 +52,7 @@ def utilization(trace: RunTrace | None = None) -> Chart:
                 axis=alt.Axis(values=[0, 50, 100]),
                 scale=alt.Scale(domain=[0, 100], clamp=True),
             ),
+            detail="stretch:N",
             color=alt.Color(
                 "reading:O",
                 title=None,
@@ -79,6 +83,7 @@ def power(trace: RunTrace | None = None) -> Chart:
     line = base.mark_line(color=GPU, strokeWidth=2.5).encode(
         x=_time_axis("at_s:Q"),
         y=alt.Y("w:Q", title="power, W", axis=alt.Axis(tickCount=3)),
+        detail="stretch:N",
         tooltip=[alt.Tooltip("at_s:Q", title="s"), alt.Tooltip("w:Q", title="W")],
     )
     ends = alt.Chart(alt.NamedData("power_extent")).mark_point(opacity=0)
@@ -92,19 +97,35 @@ def power(trace: RunTrace | None = None) -> Chart:
     return finished(chart, datasets, description="Line chart: watts over seconds.")
 
 
-def reading_rows(samples: Iterable[TelemetrySample], *, first: int = 0) -> list[Row]:
-    """Return one row for each sample; a reading that is not there is None."""
-    return [_reading_row(k, sample) for k, sample in enumerate(samples, start=first)]
-
-
-def power_rows(samples: Iterable[TelemetrySample], *, first: int = 0) -> list[Row]:
-    """Return one row for each sample that has a reading of power."""
-    numbered = enumerate(samples, start=first)
+def reading_rows(samples: Sequence[TelemetrySample], *, first: int = 0) -> list[Row]:
+    """Return one row for each sample from ``first`` on; a reading that is not there is None."""
     return [
-        {"k": k, "at_s": round(s.at_s, 3), "w": round(s.power_w, 1)}
-        for k, s in numbered
-        if s.power_w is not None
+        {**_reading_row(k, samples[k]), "stretch": stretch}
+        for k, stretch in enumerate(_stretches(samples))
+        if k >= first
     ]
+
+
+def power_rows(samples: Sequence[TelemetrySample], *, first: int = 0) -> list[Row]:
+    """Return one row for each sample from ``first`` on that has a reading of power."""
+    return [
+        {
+            "k": k,
+            "at_s": round(samples[k].at_s, 3),
+            "w": round(watts, 1),
+            "stretch": stretch,
+        }
+        for k, stretch in enumerate(_stretches(samples))
+        if k >= first and (watts := samples[k].power_w) is not None
+    ]
+
+
+def _stretches(samples: Sequence[TelemetrySample]) -> Iterator[int]:
+    """Yield for each sample how many gaps lie before it."""
+    gaps = 0
+    for k, sample in enumerate(samples):
+        gaps += k > 0 and sample.at_s - samples[k - 1].at_s > GAP_S
+        yield gaps
 
 
 def time_extent(samples: Sequence[TelemetrySample]) -> list[Row]:

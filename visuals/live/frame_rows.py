@@ -90,8 +90,8 @@ def _reading_tables(drawn: Drawn) -> Frame:
     if not samples:
         return {}
     first = _first_unseen(samples, drawn)
-    rows = picked(utilization.reading_rows(samples[first:], first=first), _MAX_READINGS)
-    watts = picked(utilization.power_rows(samples[first:], first=first), _MAX_READINGS)
+    rows = picked(utilization.reading_rows(samples, first=first), _MAX_READINGS)
+    watts = picked(utilization.power_rows(samples, first=first), _MAX_READINGS)
     tables: Frame = {
         "utilization": merged(rows),
         "utilization_extent": replaced(utilization.time_extent(samples)),

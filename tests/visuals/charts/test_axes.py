@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from visuals.charts.axes import axis_end, medians, nice_end, picked, stride_for
+from visuals.charts.axes import (
+    axis_end,
+    end_without_outliers,
+    medians,
+    nice_end,
+    picked,
+    stride_for,
+)
 from visuals.charts.theme import Row
 
 
@@ -56,3 +63,18 @@ def test_few_rows_are_left_as_they_are() -> None:
     assert medians(rows, "ms") == rows
     assert picked(rows) == rows
     assert picked([]) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "end"),
+    [
+        ([], 1.0),
+        ([50.0] * 3 + [5000.0], 8000.0),  # too few to call one an outlier
+        ([50.0] * 19 + [5000.0], 80.0),
+        ([50.0] * 19 + [190.0], 200.0),  # longer, and still readable beside the others
+        ([50.0] * 10 + [5000.0] * 10, 8000.0),  # half of them are no outliers
+    ],
+    ids=["none", "few", "one outlier", "one longer", "two kinds"],
+)
+def test_an_axis_leaves_out_what_would_flatten_the_rest(values: list[float], end: float) -> None:
+    assert end_without_outliers(values) == end

@@ -18,7 +18,14 @@ from visuals.charts.kv_cache import caption as cache_caption
 from visuals.charts.latency import caption as latency_caption
 from visuals.charts.latency import decode_step_times, prefill_step_times
 from visuals.charts.theme import DECODE, KV, PREFILL, Chart
-from visuals.charts.utilization import missing, newest_readings, power, utilization
+from visuals.charts.utilization import (
+    missing,
+    newest_readings,
+    power,
+    power_rows,
+    reading_rows,
+    utilization,
+)
 
 ChartFunction = Callable[[RunTrace | None], Chart]
 CHARTS: list[ChartFunction] = [
@@ -95,7 +102,7 @@ def test_a_cold_step_is_named_and_a_warm_one_is_not() -> None:
 def test_the_names_of_steps_stand_above_the_plot_once_for_each_run_of_them() -> None:
     """Beside its bar a name lay on the bars next to it."""
     spec, _ = _spec(decode_step_times(LONG))
-    [notes] = [layer for layer in spec["layer"] if layer["mark"].get("type") == "text"]
+    notes, _ = [layer for layer in spec["layer"] if layer["mark"].get("type") == "text"]
 
     assert notes["encoding"]["y"] == {"value": 0}
     assert notes["mark"]["baseline"] == "bottom"
@@ -130,6 +137,24 @@ def test_the_axis_of_step_times_ends_in_a_row_so_that_the_spec_need_not_change()
     _, datasets = _spec(decode_step_times(LONG))
 
     assert datasets["decode_step_times_extent"] == [{"x": 16.5, "y": pytest.approx(80.0)}]
+
+
+def test_an_outlier_is_cut_off_and_marked_instead_of_flattening_every_bar() -> None:
+    steady = trace_of([b"a"], [b"b", b"c"] * 10)
+    *events, last = steady.events
+    longer = replace(steady, events=(*events, replace(last, duration_s=4.3)))
+
+    _, before = _spec(decode_step_times(steady))
+    spec, after = _spec(decode_step_times(longer))
+
+    end = before["decode_step_times_extent"][0]["y"]
+    assert after["decode_step_times_extent"][0]["y"] == end < 100
+    assert after["decode_step_times"][-1]["ms"] == 4300.0
+    bars, _, _, _, marks, value = spec["layer"]
+    assert bars["mark"]["clip"] is True
+    assert bars["encoding"]["y"]["scale"]["domainMax"]["expr"].endswith("{y: 1}).y")
+    assert marks["mark"]["shape"] == "triangle-up"
+    assert value["transform"][-1]["calculate"] == "format(datum.ms, ',.3r') + ' ms'"
 
 
 def test_a_long_run_is_thinned_to_what_a_chart_shows() -> None:
@@ -218,6 +243,19 @@ def test_what_is_not_available_says_why() -> None:
         "memory",
     ]
     assert newest_readings(()) == []
+
+
+def test_readings_that_stopped_for_a_while_are_a_gap_in_the_lines() -> None:
+    """A straight line ran over 50 s without a reading."""
+    near, *rest = LONG.telemetry
+    samples = (near, *(replace(one, at_s=one.at_s + 50.0, power_w=30.0) for one in rest))
+
+    spec, datasets = _spec(utilization(replace(LONG, telemetry=samples)))
+
+    assert spec["layer"][0]["encoding"]["detail"]["field"] == "stretch"
+    assert [row["stretch"] for row in datasets["utilization"]] == [0] + [1] * len(rest)
+    assert [row["stretch"] for row in power_rows(samples, first=1)] == [1] * len(rest)
+    assert {row["stretch"] for row in reading_rows(LONG.telemetry)} == {0}
 
 
 def test_power_is_drawn_and_read_out_where_the_device_gives_it() -> None:
