@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import altair as alt
 import vl_convert
 
 from inference.records.costs import Ceilings
@@ -25,10 +26,12 @@ from visuals.charts import (
     utilization,
 )
 from visuals.charts.theme import Chart
+from visuals.charts.units import date_text
 
 WIDTH, HEIGHT = 900, 420  # of a picture
 RUN_HEIGHT = 260  # of one run's charts in a report
 PNG_SCALE = 2.0
+MOST_SUBTITLES = 4
 CONFIG: dict[str, object] = {
     "background": "white",
     "font": "system-ui, sans-serif",
@@ -59,16 +62,16 @@ def run_charts(trace: RunTrace) -> tuple[NamedChart, ...]:
     return (
         _of(
             trace,
-            "prefill-steps",
-            "Prefill, step by step",
-            latency.prefill_step_times,
-        ),
-        _of(
-            trace,
             "decode-steps",
             "Decode, step by step",
             latency.decode_step_times,
             latency.caption(trace.events),
+        ),
+        _of(
+            trace,
+            "prefill-steps",
+            "Prefill, step by step",
+            latency.prefill_step_times,
         ),
         *_rooflines(trace),
         _of(
@@ -172,6 +175,27 @@ def shared_ceilings(subjects: Sequence[Subject]) -> Ceilings | None:
     is_shared = len({(info.device.name, info.device.dtype) for info in infos}) == 1
     measured = [info.ceilings for info in infos if info.ceilings is not None]
     return measured[-1] if is_shared and measured else None
+
+
+def titled(chart: NamedChart, traces: Sequence[RunTrace]) -> Chart:
+    """Return the chart under its title and what it was made with, to stand by itself.
+
+    Args:
+        chart: The chart.
+        traces: The runs it shows.
+    """
+    made = dict.fromkeys(_made_with(trace) for trace in traces)
+    lines = [*made][:MOST_SUBTITLES]
+    if len(made) > len(lines):
+        lines[-1] = f"and {len(made) - len(lines) + 1} more"
+    title = alt.TitleParams(text=chart.title, subtitle=lines, anchor="start")
+    return chart.build().properties(title=title)
+
+
+def _made_with(trace: RunTrace) -> str:
+    info = trace.info
+    parts = (info.model_id, info.device.dtype, info.device.name, date_text(info.started_at))
+    return " \u00b7 ".join(parts)
 
 
 def styled_spec(chart: Chart) -> dict[str, object]:

@@ -21,6 +21,7 @@ from visuals.charts.units import significant
 
 _STEP = "step (0 is the first)"
 _ENTROPY = "entropy, bit"
+TENS_BITS = 3.33  # from ten tokens on their number is written without decimals
 
 EXPLANATION = {
     "what": "The likeliest next tokens at the newest step. First bar: the model's own "
@@ -121,7 +122,7 @@ def caption(row: RowStep) -> str:
     bits = _bits(row.entropy_nats)
     if bits is None:
         return "The entropy of this step was not recorded."
-    equal = significant(2**bits, 2)
+    equal = f"{2**bits:,.0f}" if bits > TENS_BITS else significant(2**bits, 2)
     return f"Entropy {significant(bits)} bit, as if among {equal} equally likely tokens."
 
 

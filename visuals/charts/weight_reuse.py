@@ -113,11 +113,10 @@ def multiplied(shape: ModelShape) -> list[WeightMatrix]:
 
 
 def label_of(matrix: WeightMatrix) -> str:
-    """Return a matrix's name, its sizes, and how many there are."""
-    sizes = f"{matrix.in_features:,} \u00d7 {matrix.out_features:,}"
+    """Return a matrix's name and how many there are; short, since its sizes are in the formula."""
     experts = f", {matrix.experts} experts" if matrix.experts > 1 else ""
     copies = f" in {matrix.copies} layers" if matrix.copies > 1 else ""
-    return f"{matrix.name}  {sizes}{experts}{copies}"
+    return f"{matrix.name}{experts}{copies}"
 
 
 def caption(events: Sequence[StepEvent], shape: ModelShape) -> str:
@@ -127,10 +126,21 @@ def caption(events: Sequence[StepEvent], shape: ModelShape) -> str:
     prefill, decode = (newest_step(events, phase) for phase in Phase)
     if prefill is None:
         return "No step yet."
-    used = f"One read serves {counted(prefill.query_tokens, 'token')} in prefill"
+    used = f"One read serves {counted(prefill.query_tokens, 'token')} in {_prefill_words(events)}"
     if decode is None:
         return f"{used}."
     return f"{used}, {decode.query_tokens:,} in decode."
+
+
+def _prefill_words(events: Sequence[StepEvent]) -> str:
+    """Return what the newest prefill step is: all of its prompts, or one of their chunks."""
+    steps = [event for event in events if event.phase is Phase.PREFILL]
+    fed = {row.request_id for row in steps[-1].rows}
+    chunks = [step for step in steps if fed & {row.request_id for row in step.rows}]
+    if len(chunks) == 1:
+        return "prefill"
+    tokens = sum(step.query_tokens for step in chunks)
+    return f"prefill chunk {len(chunks):,} ({tokens:,} tokens so far)"
 
 
 def _rows_of(events: Sequence[StepEvent], phase: Phase) -> tuple[int, int] | None:

@@ -12,7 +12,7 @@ from inference.runs.comparisons import figures_of, subjects_of
 from inference.runs.exports import figures_csv, steps_csv, steps_parquet
 from inference.runs.perfetto import perfetto_json
 from inference.runs.run_file import to_json
-from visuals.charts.chart_files import NamedChart, png, spec_json, svg
+from visuals.charts.chart_files import NamedChart, png, spec_json, svg, titled
 from visuals.charts.report import report_html
 from visuals.live.vega_bundle import bundle
 
@@ -70,19 +70,21 @@ def export_menu(
                 lambda: perfetto_json(traces[0]),
                 help_text="Open it at ui.perfetto.dev or chrome://tracing.",
             )
-        _chart_downloads(charts, stem)
+        _chart_downloads(traces, charts, stem)
 
 
-def _chart_downloads(charts: Sequence[NamedChart], stem: str) -> None:
+def _chart_downloads(traces: Sequence[RunTrace], charts: Sequence[NamedChart], stem: str) -> None:
     """Draw the downloads of the chart chosen."""
     titles = {chart.title: chart for chart in charts}
     chosen = titles[st.selectbox("Chart", list(titles), key="export-chart")]
     with st.container(horizontal=True, gap="xsmall"):
         name = f"{stem}-{chosen.name}"
-        _download("PNG", (f"{name}.png", "image/png"), lambda: png(chosen.build()))
-        _download("SVG", (f"{name}.svg", "image/svg+xml"), lambda: svg(chosen.build()))
+        _download("PNG", (f"{name}.png", "image/png"), lambda: png(titled(chosen, traces)))
+        _download("SVG", (f"{name}.svg", "image/svg+xml"), lambda: svg(titled(chosen, traces)))
         _download(
-            "Vega-Lite", (f"{name}.vl.json", "application/json"), lambda: spec_json(chosen.build())
+            "Vega-Lite",
+            (f"{name}.vl.json", "application/json"),
+            lambda: spec_json(titled(chosen, traces)),
         )
 
 

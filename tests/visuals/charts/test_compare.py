@@ -21,6 +21,7 @@ from visuals.charts.chart_files import (
     shared_ceilings,
     spec_json,
     svg,
+    titled,
 )
 from visuals.charts.compare_rows import (
     cache_rows,
@@ -197,6 +198,20 @@ def test_a_chart_can_be_taken_away_as_picture_and_spec() -> None:
     assert png(chart).startswith(b"\x89PNG")
     assert svg(chart).startswith("<svg")
     assert json.loads(spec_json(chart))["width"] == 900
+
+
+def test_a_chart_taken_away_says_what_it_shows_and_what_it_was_made_with() -> None:
+    """A picture had neither title nor model nor date, and the first of the list was one bar."""
+    one, other = run("ab"), run("cd")
+    first = run_charts(one)[0]
+
+    alone = titled(first, [one]).to_dict()["title"]
+    several = titled(first, [one, replace(other, info=replace(other.info, model_id="another"))])
+
+    assert first.title == alone["text"] == "Decode, step by step"
+    assert alone["subtitle"] == ["tiny \u00b7 float32 \u00b7 a test machine \u00b7 2 January 2026"]
+    assert len(several.to_dict()["title"]["subtitle"]) == 2
+    assert png(titled(first, [one])).startswith(b"\x89PNG")
 
 
 def test_the_table_shows_medians_with_both_ends_and_what_a_difference_means() -> None:

@@ -78,6 +78,8 @@ def test_the_caption_says_the_entropy_in_bit_and_what_it_means() -> None:
     row = chosen(0, sampled=(None, None)).rows[0]
 
     assert caption(row) == "Entropy 3.00 bit, as if among 8.0 equally likely tokens."
+    many = caption(replace(row, entropy_nats=6.71 * log(2)))
+    assert many == "Entropy 6.71 bit, as if among 105 equally likely tokens."
     assert caption(replace(row, entropy_nats=None)) == (
         "The entropy of this step was not recorded."
     )

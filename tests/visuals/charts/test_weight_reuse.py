@@ -45,7 +45,7 @@ def test_the_same_matrix_has_a_line_for_each_phase() -> None:
 
 def test_the_matrices_to_choose_from_are_those_that_multiply() -> None:
     assert [item["name"] for item in matrix_items(COUNTED_SHAPE)] == ["mlp.up_proj", "lm_head"]
-    assert label_of(UP) == "mlp.up_proj  16 \u00d7 32 in 2 layers"
+    assert label_of(UP) == "mlp.up_proj in 2 layers"
 
 
 def test_lines_are_sent_again_only_when_other_rows_stream_through() -> None:
@@ -76,5 +76,10 @@ def test_captions_say_what_one_read_serves() -> None:
     assert caption((), COUNTED_SHAPE) == "No step yet."
     assert caption(events[:1], COUNTED_SHAPE) == "One read serves 3 tokens in prefill."
     assert caption(events, COUNTED_SHAPE) == "One read serves 3 tokens in prefill, 1 in decode."
+    first, *rest = events
+    chunks = (first, replace(first, index=1), *rest)
+    assert caption(chunks, COUNTED_SHAPE) == (
+        "One read serves 3 tokens in prefill chunk 2 (6 tokens so far), 1 in decode."
+    )
     plain = trace_of([b"a"], [b"b"])
     assert "lists no weight matrices" in caption(plain.events, plain.info.shape)
