@@ -181,3 +181,29 @@ test("attention weights are asked for once a socket works", TIMEOUT, async () =>
   await until(() => said.some(([name, value]) => name === "transport" && value === "restored"));
   click("mask");
 });
+
+const chip = () => [...panel.guards[0].panel.prefill.children].map((node) => node.textContent).join(" ");
+const readings = (at_s) => ({ utilization: { mode: "merge", columns: ["k", "at_s"], rows: [[0, at_s]] } });
+
+test("a prefill says how long it has gone on, also to who comes later", TIMEOUT, async () => {
+  const socket = open("a");
+
+  socket.receive(frame("running", { to: 2414, rows: readings(12.5) }));
+  await until(() => socket.sent.length);
+
+  assert.match(chip(), /PREFILL feeding 2,414 tokens, \d\d s so far/);
+  socket.receive(frame("failed", { final: true, to: 2414 }));
+  await until(() => !chip().includes("feeding"));
+  assert.equal(panel.guards[0].panel.ticking, undefined);
+});
+
+test("a prefill that this viewer saw begin counts from there, and not from a pause before it", TIMEOUT, async () => {
+  const socket = open("a");
+
+  socket.receive(frame("paused", { to: 9, rows: readings(500) }));
+  await until(() => socket.sent.length);
+  socket.receive(frame("running", { from: 9, to: 9 }));
+  await until(() => chip().includes("feeding"));
+
+  assert.doesNotMatch(chip(), /50\d s/);
+});

@@ -18,6 +18,8 @@ const STATE_WORDS = {
   abandoned: "stopped: nobody was watching",
 };
 
+const TICK_MS = 1000; // a long prefill sends nothing for a while, and the time still goes on
+
 export class HeaderPanel {
   /**
    * @param {HTMLElement} parent
@@ -51,6 +53,10 @@ export class HeaderPanel {
     this.prompt = null;
     /** @type {Step | null | undefined} */
     this.step = null;
+    /** @type {{ tokens: number, since: number } | null} A prefill without a step yet. */
+    this.feeding = null;
+    /** @type {ReturnType<typeof setInterval> | undefined} */
+    this.ticking = undefined;
     this.reset();
   }
 
@@ -63,6 +69,8 @@ export class HeaderPanel {
     this.prompt = null;
     this.model.textContent = this.ctx.data.label || "";
     this.notice.hidden = true;
+    this.hasWaited = false;
+    this.fed();
     this.stage(null);
   }
 
@@ -70,7 +78,9 @@ export class HeaderPanel {
   update(frame) {
     if (frame.model) this.describe(frame.model);
     if (frame.step) this.stage(frame.step);
-    else if (frame.run.state === "running" && !this.step && frame.total) this.prefilling(frame.total);
+    if (frame.run.state === "running" && !this.step && frame.total) this.prefilling(frame.total);
+    else this.fed();
+    this.hasWaited ||= frame.run.state !== "running";
     for (const figure of frame.figures || []) this.figure(figure);
     this.status(frame.run);
   }
@@ -110,9 +120,36 @@ export class HeaderPanel {
     return tokens === null ? NONE : group(tokens);
   }
 
-  /** @param {number} total */
-  prefilling(total) {
-    this.chip(this.prefill, true, "PREFILL", `feeding ${group(total)} tokens`);
+  /**
+   * @param {number} tokens
+   */
+  prefilling(tokens) {
+    // Whoever comes later than the prefill began reads off the telemetry how long it has gone on.
+    const rows = this.hasWaited ? [] : this.ctx.store.rows("utilization");
+    const before = Number(rows[rows.length - 1]?.at_s ?? 0) * 1000;
+    this.feeding ??= { tokens, since: performance.now() - before };
+    this.ticking ??= setInterval(() => this.tick(), TICK_MS);
+    this.tick();
+  }
+
+  tick() {
+    if (!this.feeding) return;
+    const { tokens, since } = this.feeding;
+    const seconds = Math.floor((performance.now() - since) / 1000);
+    const time = seconds ? `, ${group(seconds)} s so far` : "";
+    this.chip(this.prefill, true, "PREFILL", `feeding ${group(tokens)} tokens${time}`);
+  }
+
+  /** The first step is there, or the run is not going. */
+  fed() {
+    if (this.feeding && !this.step) this.chip(this.prefill, false, "PREFILL", "");
+    this.feeding = null;
+    clearInterval(this.ticking);
+    this.ticking = undefined;
+  }
+
+  close() {
+    this.fed();
   }
 
   /** @param {Step} step */

@@ -47,10 +47,11 @@ export class Strip {
     this.gap.hidden = true;
     this.node.append(this.gap);
     this.isAtEnd = true; // it follows the newest token unless the reader has scrolled away
-    this.node.addEventListener("scroll", () => {
-      this.isAtEnd = this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < 30;
-    });
+    this.scrolledTo = 0;
+    this.node.addEventListener("scroll", () => this.scrolled());
     document.fonts.ready.then(() => this.follow());
+    this.observer = new ResizeObserver(() => this.follow());
+    this.observer.observe(this.node);
     this.node.addEventListener("mouseover", (event) => this.pointed(event.target));
     this.node.addEventListener("mouseleave", () => this.leave());
     this.node.addEventListener("focusin", (event) => this.pointed(event.target));
@@ -73,6 +74,18 @@ export class Strip {
 
   follow() {
     if (this.isAtEnd) this.node.scrollTop = this.node.scrollHeight;
+  }
+
+  // Only the reader scrolls up; a strip that has grown under its place is followed on.
+  scrolled() {
+    const { scrollHeight, scrollTop, clientHeight } = this.node;
+    const isNearEnd = scrollHeight - scrollTop - clientHeight < 30;
+    if (isNearEnd || scrollTop < this.scrolledTo) this.isAtEnd = isNearEnd;
+    this.scrolledTo = scrollTop;
+  }
+
+  close() {
+    this.observer.disconnect();
   }
 
   /** @param {number} position */

@@ -36,7 +36,9 @@ export class TokensPanel {
   }
 
   reset() {
+    this.close();
     this.rows = [];
+    this.box.classList.remove("has-tokens");
     this.strips.replaceChildren();
     this.texts.replaceChildren();
     this.ctx.tokens = this.rows;
@@ -74,6 +76,7 @@ export class TokensPanel {
     const steps = frame.batch ? [] : frame.mask || [];
     if (steps.length) this.row(0).strip.step(steps[steps.length - 1][1], steps[steps.length - 1][2]);
     for (const row of this.rows) row.strip.before(frame.run.state === "running");
+    this.box.classList.toggle("has-tokens", this.rows.length > 0); // which show the wait themselves
     for (const part of frame.text || []) this.write(part);
     this.texts.classList.toggle("going", frame.run.state === "running");
   }
@@ -87,6 +90,10 @@ export class TokensPanel {
   }
 
   retheme() {}
+
+  close() {
+    for (const { strip } of this.rows) strip.close();
+  }
 }
 
 /**
