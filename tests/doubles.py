@@ -217,13 +217,19 @@ class GateUnderTest:
         self,
         *commands: Command,
         is_paused: bool = False,
+        hold_s: float = 0.0,
         steps_per_s: float | None = None,
     ) -> None:
         self.clock = ScriptedClock()
         self.pipe = ScriptedPipe(self.clock, list(commands))
         self.replies: list[Reply] = []
         generate = Generate(
-            run_id=GATED_RUN, requests=(), seed=0, is_paused=is_paused, steps_per_s=steps_per_s
+            run_id=GATED_RUN,
+            requests=(),
+            seed=0,
+            is_paused=is_paused,
+            hold_s=hold_s,
+            steps_per_s=steps_per_s,
         )
         self.gate = StepGate(
             cast("Connection", self.pipe), generate, self.clock, self.replies.append

@@ -26,7 +26,8 @@ def latency_summary(trace: RunTrace, request_id: str) -> LatencySummary:
     """Return the latency figures of one request, of the tokens it has so far.
 
     - TTFT: from its arrival to the end of the step that selected its first token, the wait for a
-      slot included.
+      slot included. Step times are the engine's own: tokenising, drawing, a pause, and the hold of
+      a run until its page is drawn are in none of them.
     - ITL: for each later token, the step times since the one before it in the same sequence,
       whatever those steps did: another row's prefill in between counts.
     - E2E: TTFT + all ITLs.

@@ -53,6 +53,8 @@ class Generate:
 
     Attributes:
         is_paused: Wait for a step or a resume before the first forward pass.
+        hold_s: Wait this long at most for ``Action.BEGIN``, or for whatever else steers the run,
+            once the run is described and before its clock and its readings begin.
         steps_per_s: Upper bound on the pace; None for as fast as it goes.
         chunk_tokens: Most tokens of a prompt that one step feeds; None for the whole prompt.
         cache: How keys and values are stored.
@@ -67,6 +69,7 @@ class Generate:
     requests: tuple[Request, ...]
     seed: int
     is_paused: bool = False
+    hold_s: float = 0.0
     steps_per_s: float | None = None
     chunk_tokens: int | None = None
     cache: CacheKind = CacheKind.DYNAMIC
@@ -77,8 +80,9 @@ class Generate:
 
 
 class Action(StrEnum):
-    """What a viewer may ask of a run."""
+    """What a viewer may ask of a run; ``BEGIN`` ends the hold before its first step."""
 
+    BEGIN = "begin"
     PAUSE = "pause"
     RESUME = "resume"
     STEP = "step"

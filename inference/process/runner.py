@@ -64,7 +64,7 @@ class RunSink(Protocol):
         ...
 
     def started(self, info: RunInfo) -> None:
-        """Take the run's description, before its first step."""
+        """Take the run's description, before its first step; the run's clock starts after it."""
         ...
 
     def may_step(self) -> bool:
@@ -115,8 +115,8 @@ class Runner:
         if plan.options.decode is not DecodeMode.EAGER:
             sink.preparing(LoadStage(stage=PREPARING[plan.options.decode]))
         options, note = self.engine.prepare(plan.requests, plan.options)
-        zero_s = self.clock.now_s()
         sink.started(self._info(plan, options, note))
+        zero_s = self.clock.now_s()
         self.engine.idle = sink.idle
         telemetry = Telemetry(self.clock, sink.sampled, gpu=gpu_id(self.loaded.model.device))
         telemetry.start(zero_s)

@@ -72,6 +72,7 @@ class StepGate:
         self._clock = clock
         self._report = report
         self._is_paused = command.is_paused
+        self._hold_s = command.hold_s
         self._steps_per_s = command.steps_per_s
         self._is_stopped = False
         self._steps_owed = 0
@@ -81,6 +82,20 @@ class StepGate:
         """Report the pause of a run that starts with one."""
         if self._is_paused:
             self._report(StateChanged(run_id=self._run_id, state=RunState.PAUSED))
+
+    def hold(self) -> None:
+        """Wait until a command begins or steers the run, no longer than it may be held."""
+        if not self._hold_s or self._is_paused:
+            return
+        until_s = self._clock.now_s() + self._hold_s
+        while self._hold_s and not self._is_stopped:
+            left_s = until_s - self._clock.now_s()
+            if left_s <= 0 or not self._connection.poll(left_s):
+                break
+            self._take()
+        self._hold_s = 0.0
+        if not (self._is_paused or self._is_stopped):
+            self._report(StateChanged(run_id=self._run_id, state=RunState.RUNNING))
 
     def wait(self) -> bool:
         """Block until the next step may begin; False when the run is to stop."""
@@ -132,11 +147,13 @@ class StepGate:
             self._obey(command)
 
     def _obey(self, control: Control) -> None:
+        if control.action is Action.PACE:
+            self._steps_per_s = control.steps_per_s
+            return
+        self._hold_s = 0.0
         if control.action is Action.STOP:
             self._is_stopped = True
-        elif control.action is Action.PACE:
-            self._steps_per_s = control.steps_per_s
-        else:
+        elif control.action is not Action.BEGIN:
             # A single step out of a running generation pauses it first.
             self._change_to(
                 RunState.RUNNING if control.action is Action.RESUME else RunState.PAUSED

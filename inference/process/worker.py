@@ -204,12 +204,13 @@ class AppRun:
         self._outbox.put(Loading(stage=stage))
 
     def started(self, info: RunInfo) -> None:
-        """Send the run's description, and capture what the app asked for."""
+        """Send the run's description, capture what the app asked for, and wait where it is held."""
         self._outbox.put(RunStarted(info=info))
         self._engine.capture(None)
         if self._command.capture is not None:
             self.obey(CaptureAttention(run_id=self._command.run_id, choice=self._command.capture))
         self.gate.begin()
+        self.gate.hold()
 
     def may_step(self) -> bool:
         """Wait for the gate."""

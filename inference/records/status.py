@@ -36,6 +36,7 @@ class RunStatus:
         stage: What is being loaded; empty when nothing is.
         stage_ratio: How far that is, 0 to 1; None when it cannot be said.
         queue_position: 1 for the next run to start; None when it does not wait.
+        is_held: Its first step waits until the page that shows it has been drawn.
     """
 
     state: RunState
@@ -43,6 +44,7 @@ class RunStatus:
     stage: str = ""
     stage_ratio: float | None = None
     queue_position: int | None = None
+    is_held: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

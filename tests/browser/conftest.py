@@ -32,6 +32,7 @@ CHROMIUM_ARGUMENTS = [
     "--no-first-run",
 ]
 GRACE_S = "10"
+HOLD_S = "5"  # of a page that never says it is quiet: time enough to do something meanwhile
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ def running_app(folder: Path) -> Generator[Server]:
             env={
                 **os.environ,
                 "TOKEN_BY_TOKEN_GRACE_S": GRACE_S,
+                "TOKEN_BY_TOKEN_HOLD_S": HOLD_S,
                 "TOKEN_BY_TOKEN_DATA": str(folder / "data"),
             },
         )

@@ -74,14 +74,45 @@ const states = () => said.filter(([name]) => name === "state").map(([, value]) =
 test("a frame is drawn, acknowledged, and its state said to the page once", TIMEOUT, async () => {
   const socket = open("a");
 
-  socket.receive(frame("running"));
+  socket.receive(frame("paused"));
   await until(() => states().length);
-  socket.receive(frame("running", { from: 1, to: 2 }));
+  socket.receive(frame("paused", { from: 1, to: 2 }));
   await until(() => socket.sent.length === 2);
 
   assert.equal(socket.url, "wss://host/prefix/live/run/a?k=t&from=0");
-  assert.deepEqual(socket.sent, ["a", "a"]);
-  assert.deepEqual(states(), ["running"]);
+  for (const said of socket.sent) assert.match(said, /^a \d+$/);
+  assert.deepEqual(states(), ["paused"]);
+});
+
+test("a held run is acknowledged once the page is quiet, with its prefill shown", TIMEOUT, async () => {
+  const socket = open("a");
+  const held = frame("running", { to: 3 });
+  held.run.held = true;
+  const header = panel.guards[0].panel;
+
+  socket.receive(held);
+  await until(() => header.state.textContent === "starting when the page is quiet");
+  assert.equal(header.prefill.classList.contains("active"), false);
+  assert.deepEqual(socket.sent, []);
+  await until(() => socket.sent.length);
+
+  assert.equal(header.state.textContent, "running");
+  assert.equal(header.prefill.textContent.includes("feeding 3 tokens"), true);
+  assert.match(socket.sent[0], /^a \d+$/);
+  assert.deepEqual(states(), []);
+});
+
+test("a panel that is closed while its run is held says no more", TIMEOUT, async () => {
+  const socket = open("a");
+  const held = frame("running", { to: 3 });
+  held.run.held = true;
+
+  socket.receive(held);
+  await until(() => panel.guards[0].panel.state.textContent.startsWith("starting"));
+  panel.close();
+  await new Promise((resolve) => setTimeout(resolve, 400));
+
+  assert.deepEqual(socket.sent, []);
 });
 
 test("a run that was over before it was shown says nothing to the page", TIMEOUT, async () => {

@@ -30,8 +30,14 @@ function withTimers(act) {
 test("a state that the page shows is not said", () => {
   assert.equal(isWorthSaying("done", { page: "done", said: "" }), false);
   assert.equal(isWorthSaying("running", { page: "running", said: "" }), false);
-  assert.equal(isWorthSaying("running", { page: "queued", said: "" }), true);
-  assert.equal(isWorthSaying("running", { page: "queued", said: "running" }), false);
+  assert.equal(isWorthSaying("running", { page: "loading", said: "" }), true);
+  assert.equal(isWorthSaying("running", { page: "loading", said: "running" }), false);
+});
+
+test("that a run's turn has come changes no button, so the page does not run again for it", () => {
+  assert.equal(isWorthSaying("running", { page: "queued", said: "" }), false);
+  assert.equal(isWorthSaying("running", { page: "paused", said: "" }), true);
+  assert.equal(isWorthSaying("running", { page: "queued", said: "paused" }), false);
 });
 
 test("a page that shows the end of a run hears of no state before it", () => {
@@ -40,9 +46,9 @@ test("a page that shows the end of a run hears of no state before it", () => {
 
 test("states of one moment are one message", () => {
   withTimers(() => {
-    const shown = page("queued");
+    const shown = page("loading");
     const messages = new PageMessages(shown);
-    messages.sendState("loading");
+    messages.sendState("paused");
     messages.sendState("running");
     mock.timers.tick(COALESCE_MS);
     assert.deepEqual(shown.told, [["state", "running"]]);
@@ -78,7 +84,7 @@ test("a run that is paused twice is said to be paused twice", () => {
 
 test("nothing is said of a run that is not followed any more, nor after the panel is gone", () => {
   withTimers(() => {
-    const shown = page("queued");
+    const shown = page("loading");
     const messages = new PageMessages(shown);
     messages.sendState("running");
     messages.reset();
@@ -114,7 +120,7 @@ test("nothing is said while the page is being left, and all of it if it was not 
   const clock = mock.method(performance, "now", () => now);
   withTimers(() => {
     press({ ...PRESS, composedPath: () => [new Element()] });
-    const shown = page("queued");
+    const shown = page("loading");
     const messages = new PageMessages(shown);
     messages.sendState("running");
     now += COALESCE_MS;

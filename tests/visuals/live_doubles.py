@@ -48,11 +48,14 @@ MEASURED = MeasuredCeilings(
 class HubUnderTest:
     """A hub on a scripted engine and a scripted time, without threads."""
 
-    def __init__(self, saver: RunSaver | None = None) -> None:
+    def __init__(self, saver: RunSaver | None = None, hold_s: float = 0.0) -> None:
         self.time_s = 0.0
         self.engines: list[ScriptedEngine] = []
         around = Surroundings(
-            now=lambda: self.time_s, grace_s=GRACE_S, run_apart=lambda work: work()
+            now=lambda: self.time_s,
+            grace_s=GRACE_S,
+            run_apart=lambda work: work(),
+            hold_s=hold_s,
         )
         if saver is not None:
             around = replace(around, recall=saver.recall, on_end=(saver.wake,))

@@ -10,6 +10,7 @@ from inference.process.client import EngineClient
 from inference.runs.store import RunStore
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
+from visuals.live.page_hold import HOLD_S
 from visuals.live.run_saver import RunSaver
 from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 
@@ -43,6 +44,7 @@ def app_hub() -> Hub:
             render=app_templates().render,
             recall=app_saver().recall,
             on_end=(app_saver().wake,),
+            hold_s=float(os.environ.get("TOKEN_BY_TOKEN_HOLD_S", HOLD_S)),
         ),
     )
 

@@ -112,6 +112,7 @@ def _run(status: RunStatus) -> Frame:
         "stage": status.stage,
         "stage_ratio": status.stage_ratio,
         "queue_position": status.queue_position,
+        "held": status.is_held,
     }
 
 

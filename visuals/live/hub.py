@@ -73,6 +73,7 @@ class Hub:
             checks=self._checks,
             on_end=around.on_end,
             run_apart=around.run_apart,
+            hold_s=around.hold_s,
         )
         self._pauses = PauseLimit(
             registry=self._registry, now=around.now, limit_s=around.pause_limit_s
@@ -176,6 +177,7 @@ class Hub:
                 stage=stage.stage if stage else "",
                 stage_ratio=stage.ratio if stage else None,
                 queue_position=self._registry.queue_position(run),
+                is_held=run.is_held,
             )
 
     def _message(self, run: LiveRun) -> str:
@@ -281,6 +283,23 @@ class Hub:
         with self._lock:
             run.viewers -= 1
             run.last_seen_s = self._now()
+
+    def page_opened(self, run: LiveRun) -> None:
+        """Count a page that is going to draw the run: one that is held waits for it."""
+        with self._lock:
+            run.hold.page_opened()
+
+    def page_is_quiet(self, run: LiveRun) -> None:
+        """Take it that a page has drawn the run and does nothing more; a held run may begin."""
+        with self._lock:
+            run.hold.page_is_quiet()
+            self._queue.end_hold(run)
+
+    def page_left(self, run: LiveRun) -> None:
+        """Wait no more for a page that is gone before it was quiet."""
+        with self._lock:
+            run.hold.page_left()
+            self._queue.end_hold(run)
 
     def touch(self, run: LiveRun) -> None:
         """Say that somebody looked, for pages that poll."""

@@ -18,6 +18,7 @@ from inference.records.status import RunState
 from inference.records.telemetry import Unavailable
 from inference.runs.trace_builder import Recording
 from visuals.live.model_slot import HeldModel
+from visuals.live.page_hold import PageHold
 from visuals.live.playback import Replay
 
 RunObserver = Callable[["LiveRun"], None]
@@ -53,6 +54,7 @@ class LiveRun:
         steps_per_s: The pace asked for last; None for as fast as it goes.
         notice: What the viewer must know while the run goes on; empty when all is well.
         split_every: One step in this many is timed in parts; None when none is.
+        hold: What it waits for before its first step.
     """
 
     run_id: str = field(default_factory=new_id)
@@ -79,6 +81,7 @@ class LiveRun:
     steps_per_s: float | None = None
     notice: str = ""
     split_every: int | None = None
+    hold: PageHold = field(default_factory=PageHold)
 
     @classmethod
     def of(cls, order: RunOrder) -> LiveRun:
@@ -97,6 +100,11 @@ class LiveRun:
             return None
         return self.recording.snapshot(self.state, self.message, self.unavailable)
 
+    @property
+    def is_held(self) -> bool:
+        """True while the run, described already, waits for its page to be drawn."""
+        return self.hold.is_on and self.recording is not None and not self.state.is_final
+
     def advance(self) -> None:
         """Let a run that plays again come as far as it should be by now."""
         if self.replay is not None:
@@ -112,7 +120,7 @@ class LiveRun:
             if self.state in (RunState.QUEUED, RunState.LOADING):
                 self.state = RunState.RUNNING
         elif isinstance(reply, StateChanged):
-            self.state = reply.state
+            self.state, self.hold.is_on = reply.state, False
         elif self.recording is not None and isinstance(reply, Stepped):
             self.recording.add(reply.event)
         elif self.recording is not None and isinstance(reply, Sampled):

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from inference.process.messages import Command
+from inference.process.messages import Action, Command, Control
 from inference.process.orders import RunOrder, capture_of, command_of
 from inference.records.errors import TokenByTokenError
 from inference.records.options import DecodeMode
@@ -37,6 +37,7 @@ class RunQueue:
         send: Sends a command to the engine.
         on_end: Called with each run that has ended, under the lock, so they must be quick.
         run_apart: Carries out the tokenising, on another thread.
+        hold_s: How long a run may wait for its page to be drawn.
     """
 
     lock: threading.RLock
@@ -48,6 +49,7 @@ class RunQueue:
     checks: ModelChecks
     on_end: tuple[RunObserver, ...]
     run_apart: RunApart
+    hold_s: float
     _tokenizing: LiveRun | None = field(default=None, init=False)
 
     def enqueue(self, run: LiveRun) -> LiveRun:
@@ -87,6 +89,12 @@ class RunQueue:
         for tell in (*self.on_end, run.on_end):
             if tell is not None:
                 tell(run)
+
+    def end_hold(self, run: LiveRun) -> None:
+        """Let a held run begin once no page that follows it has to be drawn."""
+        if run is self.registry.active and run.is_held and run.hold.is_needless:
+            run.hold.is_on = False
+            self.send(Control(run_id=run.run_id, action=Action.BEGIN))
 
     def why_it_waits(self, run: LiveRun) -> str:
         """Return why a run does not begin although the engine runs none; empty when none is."""
@@ -164,6 +172,9 @@ class RunQueue:
         run.split_every = order.split_every
         capture = capture_of(order, held.ready.shape)
         self.captures.begin(run.run_id, capture)
-        self.send(command_of(order, run.run_id, run.requests, capture))
+        run.hold.is_on = self.hold_s > 0 and not order.is_paused
+        hold_s = self.hold_s if run.hold.is_on else 0.0
+        command = command_of(order, run.run_id, run.requests, capture)
+        self.send(replace(command, hold_s=hold_s))
         for control in run.early_controls:
             self.send(control)

@@ -52,6 +52,7 @@ class Surroundings:
         recall: Finds a run that is kept elsewhere by its id; None when there is none.
         on_end: Called with each run that has ended, under the lock, so they must be quick.
         run_apart: Carries out work that takes long, on another thread.
+        hold_s: How long a run may wait for its page to be drawn; 0 lets it begin at once.
     """
 
     now: Callable[[], float] = time.monotonic
@@ -61,3 +62,4 @@ class Surroundings:
     recall: Callable[[str], RunTrace | None] = _recall_nothing
     on_end: tuple[RunObserver, ...] = ()
     run_apart: RunApart = on_a_thread
+    hold_s: float = 0.0

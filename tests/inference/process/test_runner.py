@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,6 +63,27 @@ class NotingSink:
         del unavailable
         self.calls.append("ended")
         self.end = (state, message)
+
+
+class HoldingSink(NotingSink):
+    """Takes its time before the run, and notes when each step was over since then."""
+
+    HELD_S = 0.5
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        super().__init__()
+        self.began_s = 0.0
+        self.seen: list[tuple[float, float]] = []  # on the run's own time, and since it was let go
+        self._now_s = now_s
+
+    def started(self, info: RunInfo) -> None:
+        super().started(info)
+        time.sleep(self.HELD_S)
+        self.began_s = self._now_s()
+
+    def stepped(self, event: StepEvent) -> None:
+        super().stepped(event)
+        self.seen.append((event.started_s, self._now_s() - self.began_s))
 
 
 class InterruptedSink(NotingSink):
@@ -147,3 +170,13 @@ def test_a_run_that_has_ended_is_not_held_by_the_engine(runner: Runner) -> None:
     gc.collect()
 
     assert held() is None
+
+
+def test_the_wait_before_a_run_begins_is_before_its_clock(runner: Runner) -> None:
+    """It would stand in the timeline, and in the readings, of every run started on a page."""
+    sink = HoldingSink(runner.clock.now_s)
+
+    runner.run(PLAN, sink)
+
+    assert len(sink.seen) == 3
+    assert all(on_run_s <= since_s for on_run_s, since_s in sink.seen)

@@ -136,3 +136,70 @@ def test_what_is_to_be_observed_is_handed_on_between_two_steps() -> None:
 
     assert gate.wait()
     assert observed == [capture, split]
+
+
+def test_a_held_run_begins_once_nothing_was_said_for_as_long_as_it_may_be_held() -> None:
+    under_test = GateUnderTest(hold_s=1.0)
+
+    under_test.gate.hold()
+
+    assert under_test.clock.time_s == 1.0
+    assert under_test.replies == [StateChanged(run_id=RUN, state=RunState.RUNNING)]
+    assert under_test.gate.wait()
+    assert under_test.clock.time_s == 1.0
+
+
+def test_a_held_run_begins_at_once_when_its_page_is_quiet() -> None:
+    under_test = GateUnderTest(control(Action.BEGIN), hold_s=1.0)
+
+    under_test.gate.hold()
+
+    assert under_test.clock.time_s == 0
+    assert under_test.replies == [StateChanged(run_id=RUN, state=RunState.RUNNING)]
+
+
+def test_a_pace_does_not_end_the_hold() -> None:
+    under_test = GateUnderTest(control(Action.PACE, steps_per_s=2.0), hold_s=1.0)
+
+    under_test.gate.hold()
+
+    assert under_test.clock.time_s == 1.0
+
+
+def test_a_held_run_that_is_stopped_takes_no_step() -> None:
+    under_test = GateUnderTest(control(Action.STOP), hold_s=1.0)
+
+    under_test.gate.hold()
+
+    assert under_test.clock.time_s == 0
+    assert not under_test.gate.wait()
+    assert under_test.replies == []
+
+
+def test_a_held_run_that_is_paused_is_paused_and_held_no_more() -> None:
+    under_test = GateUnderTest(control(Action.PAUSE), hold_s=1.0)
+
+    under_test.gate.hold()
+
+    assert under_test.replies == [StateChanged(run_id=RUN, state=RunState.PAUSED)]
+    under_test.pipe.say(control(Action.BEGIN), control(Action.STEP))
+    assert under_test.gate.wait()
+
+
+def test_a_run_that_is_not_held_waits_for_nobody_and_reports_nothing() -> None:
+    for under_test in (GateUnderTest(), GateUnderTest(is_paused=True, hold_s=1.0)):
+        under_test.gate.hold()
+
+        assert under_test.clock.time_s == 0
+        assert under_test.replies == []
+
+
+def test_a_word_that_comes_after_the_hold_changes_nothing() -> None:
+    under_test = GateUnderTest(hold_s=1.0)
+    under_test.gate.hold()
+    reported = list(under_test.replies)
+
+    under_test.pipe.say(control(Action.BEGIN))
+
+    assert under_test.gate.wait()
+    assert under_test.replies == reported

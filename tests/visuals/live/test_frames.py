@@ -190,6 +190,7 @@ def test_a_run_that_waits_has_its_place_and_nothing_else() -> None:
         "stage": "",
         "stage_ratio": None,
         "queue_position": 2,
+        "held": False,
     }
     assert (shown["from"], shown["to"], shown["total"]) == (0, 0, 0)
 

@@ -19,6 +19,12 @@ const STATE_WORDS = {
 };
 
 const TICK_MS = 1000; // a long prefill sends nothing for a while, and the time still goes on
+const HELD = "starting when the page is quiet";
+
+/** @param {Frame} frame */
+function isPrefilling({ run, total }) {
+  return run.state === "running" && !run.held && total > 0;
+}
 
 export class HeaderPanel {
   /**
@@ -78,11 +84,17 @@ export class HeaderPanel {
   update(frame) {
     if (frame.model) this.describe(frame.model);
     if (frame.step) this.stage(frame.step);
-    if (frame.run.state === "running" && !this.step && frame.total) this.prefilling(frame.total);
+    if (isPrefilling(frame) && !this.step) this.prefilling(frame.total);
     else this.fed();
-    this.hasWaited ||= frame.run.state !== "running";
+    this.hasWaited ||= frame.run.state !== "running" || Boolean(frame.run.held);
     for (const figure of frame.figures || []) this.figure(figure);
     this.status(frame.run);
+  }
+
+  /** @param {Frame} frame */
+  begins(frame) {
+    this.prefilling(frame.total);
+    this.status({ ...frame.run, held: false });
   }
 
   /** @param {Model} model */
@@ -226,7 +238,7 @@ export class HeaderPanel {
 
   /** @param {RunStatus} run */
   status(run) {
-    const words = STATE_WORDS[run.state] || run.state;
+    const words = run.held ? HELD : STATE_WORDS[run.state] || run.state;
     this.state.textContent = run.ended ? `${words}: ${run.ended}` : words;
     this.state.dataset.state = run.state;
     const isWaiting = run.state === "queued" || run.state === "loading";

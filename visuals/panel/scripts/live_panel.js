@@ -1,8 +1,9 @@
 // The live panel: one component that follows one run over its own WebSocket.
-// The server sends what the panel has not drawn; the panel draws it and answers "a"; only then
-// comes the next frame.
+// The server sends what the panel has not drawn; the panel draws it and answers "a" with the time
+// that took; only then comes the next frame. A run that waits for its page to be drawn begins with the
+// answer, so that one comes when the page is quiet.
 
-/** @import { Component, Context, Frame, PanelClass } from "./types.js" */
+/** @import { Acknowledge, Component, Context, Frame, PanelClass } from "./types.js" */
 /** @import { UntilLoaded } from "./vega.js" */
 
 import { BatchPanel } from "./batch.js";
@@ -14,6 +15,7 @@ import { MaskPanel } from "./mask_panel.js";
 import { NextTokenPanel } from "./next_token.js";
 import { PageMessages } from "./page_messages.js";
 import { PanelGuard } from "./panel_guard.js";
+import { untilQuiet } from "./quiet.js";
 import { RooflinePanel } from "./roofline.js";
 import { RunLink, socketAddress } from "./run_link.js";
 import { Store } from "./store.js";
@@ -46,6 +48,14 @@ const WAITS = {
   paused: "Comes with the first step: press Step or Resume.",
 };
 const NO_CHARTS = "The charts could not be loaded; trying again.";
+
+/** Resolves when what was changed has been painted. */
+async function untilShown() {
+  await new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, HIDDEN_TAB_MS);
+  });
+}
 
 export class LivePanel {
   /**
@@ -98,7 +108,7 @@ export class LivePanel {
     this.isScheduled = false;
     this.isDrawnByPage = false; // whether frames come from the page, as the panels last heard
     this.run = { id: "", cursor: 0, hasStep: false };
-    /** @type {{ frame: Frame, acknowledge: () => void } | null} */
+    /** @type {{ frame: Frame, acknowledge: Acknowledge } | null} */
     this.pending = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.asking = undefined;
@@ -163,7 +173,7 @@ export class LivePanel {
 
   /**
    * @param {Frame} frame
-   * @param {() => void} acknowledge
+   * @param {Acknowledge} acknowledge
    */
   receive(frame, acknowledge) {
     this.pending = { frame, acknowledge };
@@ -184,6 +194,7 @@ export class LivePanel {
     if (!this.pending || this.isClosed) return;
     const { run } = this;
     const { frame, acknowledge } = this.pending;
+    const beganAt = performance.now();
     this.pending = null;
     const isNew = frame.to > run.cursor;
     run.cursor = frame.to;
@@ -194,9 +205,26 @@ export class LivePanel {
     if (frame.step) this.root.dataset.steps = String(frame.step.index + 1);
     await Promise.all(updates);
     if (run !== this.run || this.isClosed) return; // another run is followed by now
-    if (isNew || !this.link.isFed) acknowledge();
+    const tookMs = performance.now() - beganAt;
     this.messages.sendState(frame.run.state);
+    if (frame.run.held && frame.to === frame.total && !this.link.isFed) {
+      await this.settle(frame);
+      if (run !== this.run || this.isClosed) return;
+    }
+    if (isNew || !this.link.isFed) acknowledge(tookMs);
     this.tellConnection();
+  }
+
+  /**
+   * Wait until the page is quiet, then show the prefill that is about to begin.
+   * @param {Frame} frame
+   */
+  async settle(frame) {
+    const { run } = this;
+    await untilQuiet();
+    if (run !== this.run || this.isClosed || document.hidden) return;
+    for (const guard of this.guards) guard.begins(frame);
+    await untilShown();
   }
 
   /**

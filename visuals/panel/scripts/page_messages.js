@@ -7,6 +7,8 @@
 export const COALESCE_MS = 60; // states of one moment are one message
 export const LEAVING_MS = 3000; // how long another page may take to come
 
+// States between which the page's buttons do not change.
+const GOING = new Set(["queued", "running"]);
 const FINAL = new Set(["done", "stopped", "failed", "abandoned"]);
 
 /**
@@ -17,7 +19,13 @@ const FINAL = new Set(["done", "stopped", "failed", "abandoned"]);
  * @param {string} known.said The state that the panel said last.
  */
 export function isWorthSaying(state, { page, said }) {
-  return state !== said && state !== page && !FINAL.has(page);
+  const kind = kindOf(state);
+  return kind !== kindOf(said) && kind !== kindOf(page) && !FINAL.has(page);
+}
+
+/** @param {string} state */
+function kindOf(state) {
+  return GOING.has(state) ? "going" : state;
 }
 
 /**

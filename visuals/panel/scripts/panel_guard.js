@@ -47,6 +47,11 @@ export class PanelGuard {
     void this.attempt((panel) => panel.connected?.(hasSocket));
   }
 
+  /** @param {Frame} frame */
+  begins(frame) {
+    void this.attempt((panel) => panel.begins?.(frame));
+  }
+
   close() {
     void this.attempt((panel) => panel.close?.());
   }

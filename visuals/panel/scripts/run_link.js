@@ -1,6 +1,6 @@
 // The WebSocket of a run: carries out what `follow.js` decides.
 
-/** @import { Frame } from "./types.js" */
+/** @import { Acknowledge, Frame } from "./types.js" */
 /** @import { FollowEvent } from "./follow.js" */
 
 import { after, IDLE } from "./follow.js";
@@ -23,7 +23,7 @@ export class RunLink {
   /**
    * @param {object} calls
    * @param {() => URL} calls.address Where to connect, from where the panel has come to.
-   * @param {(frame: Frame, acknowledge: () => void) => void} calls.receive
+   * @param {(frame: Frame, acknowledge: Acknowledge) => void} calls.receive
    * @param {(transport: string) => void} calls.say Tell the page what brings the frames.
    */
   constructor({ address, receive, say }) {
@@ -59,7 +59,9 @@ export class RunLink {
     socket.onmessage = (event) => {
       if (socket !== this.socket) return;
       this.on({ type: "message" });
-      this.receive(JSON.parse(event.data), () => socket.readyState === WebSocket.OPEN && socket.send("a"));
+      this.receive(JSON.parse(event.data), (tookMs) => {
+        if (socket.readyState === WebSocket.OPEN) socket.send(`a ${Math.round(tookMs)}`);
+      });
     };
     socket.onclose = () => {
       if (socket !== this.socket) return;

@@ -75,10 +75,14 @@ export class TokensPanel {
     }
     const steps = frame.batch ? [] : frame.mask || [];
     if (steps.length) this.row(0).strip.step(steps[steps.length - 1][1], steps[steps.length - 1][2]);
-    for (const row of this.rows) row.strip.before(frame.run.state === "running");
+    for (const row of this.rows) row.strip.before(frame.run.state === "running" && !frame.run.held);
     this.box.classList.toggle("has-tokens", this.rows.length > 0); // which show the wait themselves
     for (const part of frame.text || []) this.write(part);
     this.texts.classList.toggle("going", frame.run.state === "running");
+  }
+
+  begins() {
+    for (const row of this.rows) row.strip.before(true);
   }
 
   /** @param {TextPart} part */

@@ -50,7 +50,11 @@ export type RunStatus = {
   stage: string | null;
   stage_ratio: number | null;
   queue_position: number | null;
+  held?: boolean; // its first step waits until this page has been drawn
 };
+
+/** Tell the server that a frame was drawn, and for how long that kept the main thread. */
+export type Acknowledge = (tookMs: number) => void;
 
 export type LayerKind = {
   window: number | null;
@@ -197,6 +201,7 @@ export interface Panel {
   update(frame: Frame): void | Promise<unknown>;
   retheme(): void | Promise<unknown>;
   connected?(hasSocket: boolean): void;
+  begins?(frame: Frame): void; // a held run is about to begin; until its first token no frame comes
   close?(): void;
 }
 export type PanelClass = new (parent: HTMLElement, ctx: Context) => Panel;

@@ -19,7 +19,7 @@ import { clearedPen, COLOURS, make, makeOption, makePanel, withAlpha } from "./e
 const PHASES = ["prefill", "decode"];
 const WEIGHT_COLOUR = "#CC79A7";
 const MOST_ROWS_DRAWN = 9; // lines that stand for the rows of X
-const STREAM_MS = 600;
+const STREAM_MS = 600; // steps that follow each other faster are drawn without the motion
 
 export class WeightReusePanel {
   /**
@@ -47,6 +47,8 @@ export class WeightReusePanel {
     /** @type {string | undefined} */
     this.wanted = undefined;
     this.startedAt = 0;
+    this.newest = -1; // the step that was drawn last, and when
+    this.steppedAt = -Infinity;
     this.isStreaming = false;
     this.isClosed = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -83,6 +85,7 @@ export class WeightReusePanel {
     this.items = [];
     this.matrices = [];
     this.phase = null;
+    this.newest = -1;
     this.select.replaceChildren();
     this.caption.textContent = "";
     this.choose();
@@ -98,7 +101,7 @@ export class WeightReusePanel {
     }
     if (frame.step) {
       this.phase = frame.step.phase;
-      if (frame.outputs?.length) this.stream();
+      if (frame.outputs?.length) this.step(frame.step.index);
     }
   }
 
@@ -130,7 +133,17 @@ export class WeightReusePanel {
     this.draw();
   }
 
-  // Rows stream through W once for each step that is drawn.
+  // Rows stream through W once for each step, where there is time to see it.
+  /** @param {number} index */
+  step(index) {
+    const now = performance.now();
+    const isSlow = index <= this.newest + 1 && now - this.steppedAt > STREAM_MS;
+    this.newest = index;
+    this.steppedAt = now;
+    if (isSlow) this.stream();
+    else if (!this.isStreaming) this.draw();
+  }
+
   stream() {
     if (window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.draw();
