@@ -33,6 +33,7 @@ WITHOUT_TORCH = (
     "inference.process.client",
     "inference.process.messages",
     "inference.process.nvml",
+    "inference.process.nvml_counters",
     "inference.process.orders",
     "inference.process.telemetry",
     "visuals",

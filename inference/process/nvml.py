@@ -7,134 +7,10 @@ thread at a time. No torch.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-Reading = float | int | tuple[str, ...] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
-    """One question to the driver.
-
-    Attributes:
-        readings: The TelemetrySample fields it answers.
-        read: Called with pynvml and a device handle; returns one value per reading.
-        every: Asked in one of this many samples.
-        missing: Why a reading that was answered may have no value.
-    """
-
-    readings: tuple[str, ...]
-    read: Callable[[ModuleType, Any], tuple[Reading, ...]]
-    every: int = 1
-    missing: str = "the NVIDIA driver gives no valid value"
-
-
-def _busy(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
-    busy = nvml.nvmlDeviceGetUtilizationRates(device)  # per cent
-    return _share(busy.gpu), _share(busy.memory)
-
-
-def _share(percent: int) -> float | None:
-    """Return the ratio; None for the out-of-range values that stand for "unknown"."""
-    return percent / 100 if 0 <= percent <= 100 else None  # noqa: PLR2004  # a whole in per cent
-
-
-def _memory(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
-    memory = nvml.nvmlDeviceGetMemoryInfo(device)
-    if memory.total == 0:  # a GPU that has no memory of its own
-        raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
-    return int(memory.used), int(memory.total)
-
-
-def _clocks(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
-    return tuple(
-        nvml.nvmlDeviceGetClockInfo(device, clock) * 1e6  # NVML reports MHz
-        for clock in (nvml.NVML_CLOCK_SM, nvml.NVML_CLOCK_MEM)
-    )
-
-
-def _pcie(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
-    return tuple(
-        nvml.nvmlDeviceGetPcieThroughput(device, way) * 1e3  # NVML reports KB/s
-        for way in (nvml.NVML_PCIE_UTIL_TX_BYTES, nvml.NVML_PCIE_UTIL_RX_BYTES)
-    )
-
-
-def _others(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
-    programs = {one.pid for one in nvml.nvmlDeviceGetComputeRunningProcesses(device)}
-    # In a container the driver may count programs by other numbers, or hide them all.
-    return (len(programs) - 1 if os.getpid() in programs else None,)
-
-
-def _throttle(nvml: ModuleType, device: Any) -> tuple[Reading, ...]:  # noqa: ANN401  # opaque handle
-    try:
-        bits = nvml.nvmlDeviceGetCurrentClocksEventReasons(device)
-    except nvml.NVMLError_FunctionNotFound:  # drivers before 535 know the older name
-        bits = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device)
-    return (throttle_words(bits),)
-
-
-# An idle GPU (bit 0x1) lowers its clocks too, but nothing throttles it.
-# Source: nvml.h of NVML 13, group nvmlClocksEventReasons, read in pynvml 13.615 on 2026-11-29.
-IDLE_BIT = 0x1
-THROTTLE_BITS = {
-    0x2: "clocks set by the user",
-    0x4: "power limit",
-    0x8: "hardware slowdown",
-    0x10: "kept in step with other GPUs",
-    0x20: "temperature, by the driver",
-    0x40: "temperature, by the hardware",
-    0x80: "power brake from outside",
-    0x100: "display clock",
-    0x200: "board limit",
-    0x400: "reliability limit",
-}
-
-
-def throttle_words(bits: int) -> tuple[str, ...]:
-    """Return what throttles the clocks, in words; empty when nothing does."""
-    rest = bits & ~IDLE_BIT & ~sum(THROTTLE_BITS)
-    reasons = tuple(words for bit, words in THROTTLE_BITS.items() if bits & bit)
-    return (*reasons, f"unknown reason {rest:#x}") if rest else reasons
-
-
-# PCIe is read once a second at 10 Hz, since each of its two readings blocks the caller for 20 ms.
-# Source: NVML API reference, nvmlDeviceGetPcieThroughput.
-COUNTERS = (
-    Counter(readings=("gpu_busy_ratio", "memory_controller_busy_ratio"), read=_busy),
-    Counter(readings=("memory_used_bytes", "memory_total_bytes"), read=_memory),
-    Counter(
-        readings=("power_w",),
-        read=lambda nvml, device: (nvml.nvmlDeviceGetPowerUsage(device) / 1e3,),  # milliwatts
-    ),
-    Counter(
-        readings=("energy_j",),
-        read=lambda nvml, device: (
-            nvml.nvmlDeviceGetTotalEnergyConsumption(device) / 1e3,  # millijoules
-        ),
-    ),
-    Counter(readings=("sm_clock_hz", "memory_clock_hz"), read=_clocks),
-    Counter(
-        readings=("temperature_c",),
-        read=lambda nvml, device: (
-            float(nvml.nvmlDeviceGetTemperature(device, nvml.NVML_TEMPERATURE_GPU)),
-        ),
-    ),
-    Counter(readings=("throttle_reasons",), read=_throttle),
-    Counter(readings=("pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s"), read=_pcie, every=10),
-    Counter(
-        readings=("other_programs",),
-        read=_others,
-        every=10,
-        missing="the NVIDIA driver does not list this program, as in a container",
-    ),
-)
-GPU_READINGS = tuple(reading for counter in COUNTERS for reading in counter.readings)
+from inference.process.nvml_counters import COUNTERS, GPU_READINGS, Counter, Reading
 
 NOT_SUPPORTED = 3
 FUNCTION_NOT_FOUND = 13
@@ -158,6 +34,10 @@ REASONS = {
 }
 FINAL_FOR_ONE = frozenset({NOT_SUPPORTED, FUNCTION_NOT_FOUND})
 FINAL_FOR_ALL = frozenset({1, 15, 16})
+
+
+OF_WHOLE_GPU = "only known for the whole GPU, and this run has a part of it (MIG)"
+OLD_PACKAGE = "the installed nvidia-ml-py is too old to ask for it; update the package"
 
 
 def reason_for(code: int, *, is_mig: bool = False) -> str:
@@ -203,8 +83,11 @@ class GpuCounters:
             self._give_up(reason_for(error.value))
             return
         self.is_found = True
-        self._is_mig = self._is_split()
+        is_part = self._is_part()
+        self._is_mig = is_part or self._is_split()
         self._asked = COUNTERS
+        if self._is_mig:
+            self._leave_out_the_whole_gpus(is_part=is_part)
 
     def read(self) -> dict[str, Reading]:
         """Return the readings that the GPU gave, by name."""
@@ -242,6 +125,9 @@ class GpuCounters:
         except self._nvml.NVMLError as error:
             self._note(counter, error.value)
             return {}
+        except AttributeError:  # the package has no such function
+            self._drop(counter, OLD_PACKAGE)
+            return {}
         for reading, value in values.items():
             if value is None:
                 self.reasons[reading] = counter.missing
@@ -257,9 +143,24 @@ class GpuCounters:
         for reading in counter.readings:
             self.reasons[reading] = reason_for(code, is_mig=self._is_mig)
         if code in FINAL_FOR_ONE:
-            self._asked = tuple(kept for kept in self._asked if kept is not counter)
+            self._drop(counter, reason_for(code, is_mig=self._is_mig))
         if code == NOT_SUPPORTED and "memory_used_bytes" in counter.readings:
             self.is_memory_shared = not self._is_mig
+
+    def _leave_out_the_whole_gpus(self, *, is_part: bool) -> None:
+        """Ask nothing that would be answered for the whole GPU, of which this run has a part.
+
+        CUDA sees the parts of a split GPU only. Where it names one by the GPU it belongs to, the
+        handle is the whole GPU's.
+        """
+        for counter in COUNTERS:
+            if counter.is_whole_gpus or (counter.is_handles and not is_part):
+                self._drop(counter, OF_WHOLE_GPU)
+
+    def _drop(self, counter: Counter, reason: str) -> None:
+        """Stop reading one counter for this reason."""
+        self._asked = tuple(kept for kept in self._asked if kept is not counter)
+        self.reasons |= dict.fromkeys(counter.readings, reason)
 
     def _give_up(self, reason: str) -> None:
         """Stop reading anything: every reading is missing for this reason."""
@@ -278,12 +179,17 @@ class GpuCounters:
         except nvml.NVMLError_NotFound:
             return nvml.nvmlDeviceGetHandleByUUID(f"MIG-{gpu}")
 
+    def _is_part(self) -> bool:
+        """Return whether the handle is a part of a split GPU (MIG)."""
+        try:
+            return bool(self._nvml.nvmlDeviceIsMigDeviceHandle(self._device).value)
+        except (self._nvml.NVMLError, AttributeError):
+            return False  # the driver or the package is older than split GPUs
+
     def _is_split(self) -> bool:
-        """Return whether the handle is a MIG instance, or a GPU that is split into some."""
+        """Return whether the handle is a GPU that is split into parts."""
         nvml = self._nvml
         try:
-            if nvml.nvmlDeviceIsMigDeviceHandle(self._device).value:
-                return True
             return nvml.nvmlDeviceGetMigMode(self._device)[0] == nvml.NVML_DEVICE_MIG_ENABLE
-        except nvml.NVMLError:
-            return False  # the error of a GPU that cannot be split
+        except (nvml.NVMLError, AttributeError):
+            return False  # the error of a GPU that cannot be split, or as above

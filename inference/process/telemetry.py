@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import psutil
 
 from inference.engine.memory_limit import MemoryLimit
-from inference.process.nvml import GpuCounters, Reading
+from inference.process.nvml import GpuCounters
+from inference.process.nvml_counters import Reading
 from inference.records.telemetry import TelemetrySample, Unavailable
 
 MEMORY_READINGS = ("memory_used_bytes", "memory_total_bytes")

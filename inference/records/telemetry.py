@@ -14,6 +14,8 @@ class TelemetrySample:
         gpu_busy_ratio: NVML: share of the last 1/6 to 1 s in which any kernel ran.
         memory_used_bytes: Device memory in use, all programs; on a CPU run, and on a GPU without
             memory of its own, the machine's (its container's, where that has a limit).
+        power_w: NVML: of this moment where the driver knows it; else a mean over the last second on
+            most GPUs since Ampere. None for a part of a GPU (MIG), as all that is the whole GPU's.
         cpu_busy_ratio: Share of all cores' time, whole machine, since the sample before.
         process_cpu_ratio: The engine's share of all cores' time since the sample before.
         process_memory_bytes: Resident memory of the engine process.

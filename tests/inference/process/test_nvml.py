@@ -10,21 +10,25 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from inference.process.nvml import GPU_READINGS, reason_for, throttle_words
+from inference.process.nvml import reason_for
+from inference.process.nvml_counters import GPU_READINGS, throttle_words
 
 ROOT = Path(__file__).parents[3]
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 UUID = "11111111-2222-3333-4444-555555555555"
 PART_UUID = "66666666-7777-8888-9999-000000000000"
 READ_AND_REPORT = """
-import json, sys
+import json, os, sys
+import pynvml
+for name in os.environ.get("LACKING", "").split():
+    delattr(pynvml, name)
 from inference.engine.memory_limit import MemoryLimit
 from inference.process.telemetry import Sources
 gpu = json.loads(sys.argv[1])
@@ -69,7 +73,10 @@ def read_gpu(
     script: str = "",
     settings: Mapping[str, str] | None = None,
 ) -> Report:
-    """Return what a new process reads through pynvml from the library in ``driver``."""
+    """Return what a new process reads through pynvml from the library in ``driver``.
+
+    ``LACKING`` among the settings holds names that an older pynvml does not have.
+    """
     environment = {**os.environ, "NVML_SCRIPT": script, "PYTHONPATH": str(ROOT), **(settings or {})}
     environment["LD_LIBRARY_PATH"] = str(driver) if driver else ""
     command = [sys.executable, "-c", READ_AND_REPORT, json.dumps(gpu), str(samples)]
@@ -189,21 +196,88 @@ def test_a_gpu_without_memory_of_its_own_shows_the_machines(drivers: Mapping[str
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    ("gpu", "settings"),
-    [(0, {"NVML_MIG": "1"}), (PART_UUID, {}), (f"MIG-{PART_UUID}", {})],
-    ids=["gpu in parts", "bare uuid of a part", "uuid of a part"],
-)
-def test_what_a_split_gpu_does_not_give_is_said_to_come_from_the_split(
-    drivers: Mapping[str, Path], gpu: int | str, settings: dict[str, str]
+def test_power_is_that_of_the_moment_where_the_driver_knows_it(
+    drivers: Mapping[str, Path],
 ) -> None:
+    """The mean of the last second was read on every GPU."""
+    report = read_gpu(drivers["usual"], settings={"NVML_INSTANT": "1"})
+
+    assert report.samples[0]["power_w"] == 310.25
+    assert report.reasons == {}
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "lacking",
+    ["nvmlDeviceGetFieldValues", "NVML_FI_DEV_POWER_INSTANT"],
+)
+def test_power_is_the_usual_reading_with_an_older_package(
+    drivers: Mapping[str, Path], lacking: str
+) -> None:
+    report = read_gpu(drivers["usual"], settings={"NVML_INSTANT": "1", "LACKING": lacking})
+
+    assert report.samples[0]["power_w"] == 250.5
+
+
+@needs_compiler
+@pytest.mark.parametrize("driver", ["usual", "old"])
+def test_an_older_package_asks_for_throttling_by_its_older_name(
+    drivers: Mapping[str, Path], driver: str
+) -> None:
+    """An AttributeError used to end all sampling."""
+    lacking = {"LACKING": "nvmlDeviceGetCurrentClocksEventReasons"}
+
+    report = read_gpu(drivers[driver], settings=lacking)
+
+    assert report.samples[0]["throttle_reasons"] == ["temperature, by the hardware"]
+
+
+@needs_compiler
+def test_what_an_older_package_cannot_ask_for_is_missing_for_that_reason(
+    drivers: Mapping[str, Path],
+) -> None:
+    lacking = {"LACKING": "nvmlDeviceGetTotalEnergyConsumption nvmlDeviceIsMigDeviceHandle"}
+
+    report = read_gpu(drivers["usual"], samples=2, settings=lacking)
+
+    assert report.reasons == {
+        "energy_j": "the installed nvidia-ml-py is too old to ask for it; update the package"
+    }
+    assert [sample["power_w"] for sample in report.samples] == [250.5] * 2
+
+
+WHOLE_GPUS = ("power_w", "energy_j", "pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s")
+HANDLES = ("memory_used_bytes", "memory_total_bytes", "other_programs")
+BUSY = ("gpu_busy_ratio", "memory_controller_busy_ratio")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("gpu", "settings", "left_out"),
+    [
+        (0, {"NVML_MIG": "1"}, (*WHOLE_GPUS, *HANDLES)),
+        (PART_UUID, {}, WHOLE_GPUS),
+        (f"MIG-{PART_UUID}", {}, WHOLE_GPUS),
+    ],
+    ids=["whole gpu of a part", "bare uuid of a part", "uuid of a part"],
+)
+def test_nothing_of_a_whole_gpu_is_shown_for_a_part_of_it(
+    drivers: Mapping[str, Path], gpu: int | str, settings: dict[str, str], left_out: Sequence[str]
+) -> None:
+    """Power, energy and memory of the whole GPU used to pass for the part's."""
     report = read_gpu(drivers["usual"], gpu, settings=settings)
 
-    reason = "not reported for a GPU that is split into instances (MIG)"
-    assert report.reasons == {
-        "gpu_busy_ratio": reason,
-        "memory_controller_busy_ratio": reason,
-    }
+    reason = "only known for the whole GPU, and this run has a part of it (MIG)"
+    not_given = "not reported for a GPU that is split into instances (MIG)"
+    assert report.reasons == dict.fromkeys(left_out, reason) | dict.fromkeys(BUSY, not_given)
+    assert not set(left_out) & set(report.samples[0])
+    assert report.samples[0]["temperature_c"] == 61.0
+
+
+@needs_compiler
+def test_memory_of_a_part_is_its_own(drivers: Mapping[str, Path]) -> None:
+    report = read_gpu(drivers["usual"], PART_UUID)
+
     assert report.samples[0]["memory_used_bytes"] == 3 * 2**30
 
 
