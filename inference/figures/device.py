@@ -12,6 +12,7 @@ from statistics import fmean, median
 
 from inference.counting.costs import step_cost
 from inference.figures.disturbance import disturbance, undisturbed
+from inference.figures.phase_spans import phase_spans
 from inference.records.errors import InputError
 from inference.records.model import ModelShape
 from inference.records.options import DecodeMode
@@ -22,6 +23,13 @@ from inference.records.telemetry import TelemetrySample
 # Chosen: a host that needs nine tenths of the step time to launch its work leaves the device no
 # queue to work from.
 BEHIND_RATIO = 0.9
+# Source: NVML API reference, nvmlUtilization_t: the sample period is between 1/6 and 1 second, so a
+# reading may be of a second before it, which has prefill or an idle device in it.
+AVERAGED_S = 1.0
+# Chosen: a second of samples beyond the one that is left out.
+LEAST_DECODE_S = 2.0
+# Chosen: the interval of telemetry. A longer pause between two steps is seen as an idle device.
+LONGEST_GAP_S = 0.1
 # Chosen: cores that are busy for less have room for another thread, and a desktop at rest with its
 # browser takes less of them than this.
 FULL_RATIO = 0.95
@@ -66,8 +74,10 @@ class Achieved:
         flops_per_s: FLOPs that they had to compute, likewise.
         bytes_ratio: Share of the measured memory roof; None when it was not measured.
         flops_ratio: Share of the measured arithmetic roof, likewise.
-        busy_ratio: NVML: share of time in which any kernel ran, mean over the decode steps.
-        controller_ratio: NVML: share of time in which memory was read or written at all.
+        busy_ratio: NVML: share of time in which any kernel ran, mean over the decode steps; None
+            where it was not read, or the steps did not last long enough.
+        controller_ratio: NVML: share of time in which memory was read or written at all, likewise.
+        busy_reason: Why both are None though they were read; empty otherwise.
     """
 
     bytes_per_s: float
@@ -76,6 +86,7 @@ class Achieved:
     flops_ratio: float | None
     busy_ratio: float | None
     controller_ratio: float | None
+    busy_reason: str = ""
 
 
 def host_lead(events: Iterable[StepEvent]) -> HostLead | None:
@@ -102,7 +113,8 @@ def achieved(trace: RunTrace) -> Achieved | None:
     bytes_per_s = sum(moved for moved, _ in counted) / seconds
     flops_per_s = sum(flops for _, flops in counted) / seconds
     roofs = trace.info.ceilings
-    samples = _within(trace.telemetry, events)
+    samples = _of_decode_alone(trace)
+    is_read = any(sample.gpu_busy_ratio is not None for sample in trace.telemetry)
     return Achieved(
         bytes_per_s=bytes_per_s,
         flops_per_s=flops_per_s,
@@ -110,6 +122,7 @@ def achieved(trace: RunTrace) -> Achieved | None:
         flops_ratio=None if roofs is None else flops_per_s / roofs.flops_per_s,
         busy_ratio=_mean(sample.gpu_busy_ratio for sample in samples),
         controller_ratio=_mean(sample.memory_controller_busy_ratio for sample in samples),
+        busy_reason=_too_short(trace.events) if is_read and not samples else "",
     )
 
 
@@ -201,6 +214,29 @@ def _work(shape: ModelShape, event: StepEvent) -> tuple[int, int] | None:
     except InputError:
         return None
     return cost.bytes_moved, cost.flops
+
+
+def _of_decode_alone(trace: RunTrace) -> list[TelemetrySample]:
+    """Return the samples whose busy times are of decode steps and of nothing before them."""
+    spans = [
+        (start_s + AVERAGED_S, end_s)
+        for start_s, end_s in phase_spans(trace.events, Phase.DECODE, LONGEST_GAP_S)
+        if end_s - start_s >= LEAST_DECODE_S
+    ]
+    return [
+        sample
+        for sample in trace.telemetry
+        if any(start_s <= sample.at_s <= end_s for start_s, end_s in spans)
+    ]
+
+
+def _too_short(events: Iterable[StepEvent]) -> str:
+    spans = phase_spans(events, Phase.DECODE, LONGEST_GAP_S)
+    longest_s = max((end_s - start_s for start_s, end_s in spans), default=0.0)
+    return (
+        f"too short: decode steps followed each other for {longest_s:.2g} s; the driver's busy time "
+        f"is of up to {AVERAGED_S:g} s before it is read, so {LEAST_DECODE_S:g} s are needed"
+    )
 
 
 def _within(

@@ -5,12 +5,13 @@ Pure: a trace in, numbers and sentences out. No torch, no clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 
 import numpy as np
 
+from inference.figures.phase_spans import phase_spans
 from inference.records.run import RunTrace
 from inference.records.steps import Phase, StepEvent
 from inference.records.telemetry import TelemetrySample
@@ -92,7 +93,7 @@ class _Counter:
 def _phase_energy(events: Sequence[StepEvent], phase: Phase, counter: _Counter) -> PhaseEnergy:
     steps = [event for event in events if event.phase is phase]
     interval_s = counter.interval_s
-    spans = list(_spans(events, phase, interval_s or 0.0))
+    spans = list(phase_spans(events, phase, interval_s or 0.0))
     measured = PhaseEnergy(
         phase=phase,
         tokens=_tokens(steps, phase),
@@ -108,9 +109,7 @@ def _phase_energy(events: Sequence[StepEvent], phase: Phase, counter: _Counter) 
     uncertain = 2 * len(spans) * interval_s / covered_s if covered_s else 1.0
     if uncertain > MOST_UNCERTAIN or covered_s < LEAST_COVERED * measured.seconds:
         needed_s = 2 * len(spans) * interval_s / MOST_UNCERTAIN
-        reason = (
-            f"it took {measured.seconds:.2g} s; the counter moves every {interval_s:.2g} s, so "
-        )
+        reason = f"too short: it took {measured.seconds:.2g} s; the counter moves every {interval_s:.2g} s, so "
         reason += f"{needed_s:.2g} s are needed"
         return replace(measured, reason=reason)
     return replace(
@@ -118,23 +117,6 @@ def _phase_energy(events: Sequence[StepEvent], phase: Phase, counter: _Counter) 
         energy_j=energy_j * measured.seconds / covered_s,
         uncertain_ratio=uncertain,
     )
-
-
-def _spans(
-    events: Iterable[StepEvent], phase: Phase, longest_gap_s: float
-) -> Iterator[tuple[float, float]]:
-    """Yield the stretches of host time in which steps of a phase followed each other closely."""
-    start_s = end_s = None
-    for event in events:
-        is_next = end_s is not None and event.started_s - end_s <= longest_gap_s
-        if start_s is not None and end_s is not None and (event.phase is not phase or not is_next):
-            yield start_s, end_s
-            start_s = end_s = None
-        if event.phase is phase:
-            start_s = event.started_s if start_s is None else start_s
-            end_s = event.started_s + event.duration_s
-    if start_s is not None and end_s is not None:
-        yield start_s, end_s
 
 
 def _tokens(steps: Iterable[StepEvent], phase: Phase) -> int:

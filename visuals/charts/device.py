@@ -230,7 +230,7 @@ def _busy_rows(rates: Achieved) -> list[Row]:
     return [
         {
             "decode steps": f"{name}, NVML",
-            "value": amount(percent(ratio), "% of the time"),
+            "value": rates.busy_reason or amount(percent(ratio), "% of the time"),
             "of what it can do": "not a share of it",
         }
         for name, ratio in ratios.items()

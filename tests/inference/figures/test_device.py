@@ -11,6 +11,7 @@ from inference.records.costs import Ceilings, Source
 from inference.records.model import MatrixRole, WeightMatrix
 from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
+from inference.records.steps import Phase
 from inference.records.telemetry import TelemetrySample
 from tests.builders import TINY_SHAPE, steps, trace_with
 
@@ -45,10 +46,10 @@ def with_matrices(trace: RunTrace) -> RunTrace:
 
 
 def test_achieved_rates_stand_beside_the_busy_times_of_the_same_steps() -> None:
-    events = steps(prefill_s=1.0, decode_s=0.01, count=100)
+    events = steps(prefill_s=1.0, decode_s=0.01, count=300)
     samples = [
         TelemetrySample(at_s=0.5, gpu_busy_ratio=0.1),
-        TelemetrySample(at_s=1.5, gpu_busy_ratio=0.9, memory_controller_busy_ratio=0.5),
+        TelemetrySample(at_s=2.5, gpu_busy_ratio=0.9, memory_controller_busy_ratio=0.5),
     ]
 
     found = achieved(with_matrices(trace_with(events, samples)))
@@ -57,6 +58,57 @@ def test_achieved_rates_stand_beside_the_busy_times_of_the_same_steps() -> None:
     assert found.bytes_per_s > 1024 / 0.01
     assert found.bytes_ratio == pytest.approx(found.bytes_per_s / 1e6)
     assert (found.busy_ratio, found.controller_ratio) == (0.9, 0.5)
+
+
+def busy(at_s: float, ratio: float) -> TelemetrySample:
+    return TelemetrySample(at_s=at_s, gpu_busy_ratio=ratio, memory_controller_busy_ratio=ratio / 2)
+
+
+def test_a_busy_time_that_may_be_of_the_prefill_is_left_out() -> None:
+    """The driver's reading is of up to a second before it, and all of them were averaged."""
+    events = steps(prefill_s=1.0, decode_s=0.01, count=300)
+    samples = [busy(1.1, 1.0), busy(1.9, 1.0), busy(2.1, 0.6), busy(3.9, 0.8), busy(4.2, 0.0)]
+
+    found = achieved(with_matrices(trace_with(events, samples)))
+
+    assert found is not None
+    assert found.busy_ratio == pytest.approx(0.7)
+    assert found.controller_ratio == pytest.approx(0.35)
+    assert found.busy_reason == ""
+
+
+def test_a_busy_time_after_another_prompt_or_a_pause_is_left_out_too() -> None:
+    events = list(steps(prefill_s=1.0, decode_s=0.01, count=600))
+    events[300] = replace(events[300], phase=Phase.PREFILL)
+    events[400:] = [replace(event, started_s=event.started_s + 9) for event in events[400:]]
+    samples = [busy(3.0, 0.6), busy(4.5, 1.0), busy(9.0, 0.0), busy(14.5, 1.0), busy(15.5, 0.8)]
+
+    found = achieved(with_matrices(trace_with(events, samples)))
+
+    assert found is not None
+    assert found.busy_ratio == pytest.approx(0.7)
+
+
+def test_a_short_run_says_so_in_place_of_a_busy_time() -> None:
+    events = steps(prefill_s=1.0, decode_s=0.01, count=150)
+
+    found = achieved(with_matrices(trace_with(events, [busy(1.2, 0.9), busy(2.4, 0.9)])))
+
+    assert found is not None
+    assert (found.busy_ratio, found.controller_ratio) == (None, None)
+    assert found.busy_reason == (
+        "too short: decode steps followed each other for 1.5 s; the driver's busy time is of up to "
+        "1 s before it is read, so 2 s are needed"
+    )
+
+
+def test_a_run_without_a_gpu_has_no_reason_for_its_busy_time() -> None:
+    events = steps(prefill_s=1.0, decode_s=0.01, count=150)
+
+    found = achieved(with_matrices(trace_with(events, [TelemetrySample(at_s=1.2)])))
+
+    assert found is not None
+    assert (found.busy_ratio, found.busy_reason) == (None, "")
 
 
 def test_a_shape_without_matrices_has_no_achieved_rates() -> None:

@@ -7,13 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from inference.records.model import Device
+from inference.records.model import Device, MatrixRole, WeightMatrix
 from inference.records.options import CacheKind
 from inference.records.run import RunTrace
 from inference.records.telemetry import TelemetrySample
+from tests.builders import TINY_SHAPE
 from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts.device import (
     COUNTERS,
+    achieved_rows,
     cache_sentence,
     counter_rows,
     counters_over_time,
@@ -25,6 +27,9 @@ from visuals.charts.device import (
 from visuals.charts.theme import DECODE, HOST
 from visuals.charts.utilization import newest_readings, remarks
 
+MATRIX = WeightMatrix(
+    name="w", in_features=16, out_features=16, copies=1, bytes=1024, role=MatrixRole.LINEAR
+)
 GPU = Device(kind="cuda", name="a test GPU", dtype="bfloat16", memory_bytes=None)
 FULL = TelemetrySample(
     at_s=0.5,
@@ -105,6 +110,17 @@ def test_unknown_energy_has_its_reason_in_the_table() -> None:
 
     assert [row["phase"] for row in rows] == ["prefill", "decode"]
     assert rows[1]["energy per token"] == "the GPU's energy counter was not read, or did not move"
+
+
+def test_a_busy_time_of_too_few_steps_has_its_reason_in_the_table() -> None:
+    trace = gpu_trace(0.01, [FULL])
+    shape = replace(TINY_SHAPE, matrices=(MATRIX,), weight_bytes=1024)
+
+    rows = achieved_rows(replace(trace, info=replace(trace.info, shape=shape)))
+
+    busy = [row["value"] for row in rows if "busy" in str(row["decode steps"])]
+    assert len(busy) == 2
+    assert all(str(value).startswith("too short: decode steps") for value in busy)
 
 
 def test_a_static_cache_says_how_much_of_its_room_is_used() -> None:
