@@ -10,6 +10,11 @@ from time import perf_counter
 from typing import Any
 
 from inference.bench import page, sections
+from inference.bench.disturbance import (
+    DisturbanceFigures,
+    disturbance_targets,
+    measure_disturbance,
+)
 from inference.bench.llama_cpp import llama_tokens_per_s
 from inference.bench.rounds import Target
 from inference.bench.sections import BatchFigures, ContextFigures, Plan, SweepFigures
@@ -59,6 +64,7 @@ class BenchReport:
         measured_at: UTC, as ISO 8601.
         memory_roof_bytes_per_s: None where it could not be measured.
         load_stages_s: Seconds by stage.
+        disturbance: None where the system does not count how long a thread waits for a processor.
         page: None where the page was not measured; ``not_measured`` says why.
         llama_cpp_tokens_per_s: None where no ``llama-bench`` was given.
     """
@@ -77,6 +83,7 @@ class BenchReport:
     batch: tuple[BatchFigures, ...]
     sweep: tuple[SweepFigures, ...]
     bytes_kept_per_step: float
+    disturbance: DisturbanceFigures | None
     page: page.PageFigures | None
     llama_cpp_tokens_per_s: float | None
     targets: tuple[Target, ...]
@@ -114,12 +121,14 @@ def measure(request: BenchRequest, import_s: float, on_stage: OnStage) -> BenchR
     sweep = sections.measure_sweep(loaded, clock, plan, roofs, on_progress)
     on_stage(LoadStage(stage="memory that a step keeps"))
     kept_bytes = sections.bytes_per_step(loaded, clock)
+    found = measure_disturbance(loaded, clock, plan.rounds, on_progress)
     on_stage(LoadStage(stage="the page, with nobody, a viewer and a browser"))
     is_default = (request.model, request.dtype, request.device) == DEFAULTS
     figures = page.measure_page(plan.page_rounds) if is_default else NO_PAGE
     page_figures = None if isinstance(figures, str) else figures
     llama_rate = None if request.llama is None else llama_tokens_per_s(*request.llama)
-    targets = sections.targets(contexts, batches, kept_bytes) + page.page_targets(page_figures)
+    targets = sections.targets(contexts, batches, kept_bytes)
+    targets += [*disturbance_targets(found), *page.page_targets(page_figures)]
     return BenchReport(
         measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=machine_name(device),
@@ -135,6 +144,7 @@ def measure(request: BenchRequest, import_s: float, on_stage: OnStage) -> BenchR
         batch=tuple(batches),
         sweep=tuple(sweep),
         bytes_kept_per_step=kept_bytes,
+        disturbance=found,
         page=page_figures,
         llama_cpp_tokens_per_s=llama_rate,
         targets=tuple(targets),

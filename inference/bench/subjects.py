@@ -171,26 +171,35 @@ def own_engine(setting: Setting, *, has_kernels: bool, is_capturing: bool = Fals
             in every step, as the Live page does.
     """
     engine = _engine(setting)
-    batch = requests(setting)
     layers = int(setting.model.config.get_text_config().num_hidden_layers)
 
     def measured() -> float:
         _switch(setting.model, has_kernels=has_kernels)
         engine.capture(AttentionChoice(layer=layers // 2) if is_capturing else None)
-        kept: list[object] = []
-        telemetry = Telemetry(setting.clock, kept.append)
-        zero_s = setting.clock.now_s()
-        telemetry.start(zero_s)
-        moments: list[float] = []
-        try:
-            for event in engine.generate(batch, seed=SEED, zero_s=zero_s):
-                moments.append(setting.clock.now_s())
-                kept.append(event)
-        finally:
-            telemetry.stop()
-        return step_s(moments, WARM_STEPS)
+        return step_s([moment for moment, _ in _run(engine, setting)], WARM_STEPS)
 
     return measured
+
+
+def own_events(setting: Setting) -> list[StepEvent]:
+    """Return the events of one run with kernels and telemetry, the warm-up steps left out."""
+    _switch(setting.model, has_kernels=True)
+    return [event for _, event in _run(_engine(setting), setting)][1 + WARM_STEPS :]
+
+
+def _run(engine: Engine, setting: Setting) -> list[tuple[float, StepEvent]]:
+    """Return each step of a run with telemetry, and the moment at which it came."""
+    kept: list[object] = []
+    telemetry = Telemetry(setting.clock, kept.append)
+    zero_s = setting.clock.now_s()
+    telemetry.start(zero_s)
+    try:
+        return [
+            (setting.clock.now_s(), event)
+            for event in engine.generate(requests(setting), seed=SEED, zero_s=zero_s)
+        ]
+    finally:
+        telemetry.stop()
 
 
 def recorded_events(setting: Setting) -> list[StepEvent]:

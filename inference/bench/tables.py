@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from inference.bench.disturbance import DisturbanceFigures
 from inference.bench.page import PageFigures
 from inference.bench.report import BenchReport
 from inference.bench.rounds import Spread, Target
@@ -35,6 +36,7 @@ def as_table(report: BenchReport) -> str:
             f"{', disturbed by other programs' * one.is_disturbed}"
             for one in report.sweep
         ),
+        *_disturbance_lines(report.disturbance),
         *_page_lines(report.page),
         "",
         "load, s",
@@ -68,6 +70,18 @@ def _context_lines(figures: ContextFigures) -> Iterator[str]:
         yield f"    {name:<29}{_spread(rate):<28} {times}".rstrip()
     if figures.roof_ratio:
         yield f"    share of the memory roof {_spread(figures.roof_ratio)}"
+
+
+def _disturbance_lines(figures: DisturbanceFigures | None) -> Iterator[str]:
+    yield ""
+    if figures is None:
+        yield "disturbed steps: not known here, since the system does not count run delays"
+        return
+    yield "steps marked as disturbed by other programs"
+    yield f"  beside a busy loop on one core       {_spread(figures.marked_beside)}"
+    yield f"  without one (see the load average)   {_spread(figures.marked_alone)}"
+    yield f"  delay counted ÷ lost, one thread     {_spread(figures.delay_ratio, 4)}"
+    yield f"  reading the delays ÷ step time       {_spread(figures.cost_ratio)}"
 
 
 def _page_lines(page: PageFigures | None) -> Iterator[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from inference.bench.disturbance import DisturbanceFigures, disturbance_targets
 from inference.bench.llama_cpp import llama_rate
 from inference.bench.report import BenchReport, LoadAverage, as_json
 from inference.bench.rounds import (
@@ -177,6 +179,12 @@ def report_of() -> BenchReport:
             ),
         ),
         bytes_kept_per_step=900.0,
+        disturbance=DisturbanceFigures(
+            marked_beside=spread(0.98),
+            marked_alone=spread(0.02),
+            delay_ratio=spread(1.0),
+            cost_ratio=spread(0.002),
+        ),
         page=None,
         llama_cpp_tokens_per_s=29.7,
         targets=tuple(targets(contexts, batches, 900.0)),
@@ -205,3 +213,22 @@ def test_the_table_names_the_machine_and_its_load() -> None:
     assert "bytes kept per step" in text
     assert "8 rows of 1,024 tokens     70.0 ms     42.1 ms    114.3 tokens/s" in text
     assert "llama.cpp 29.7 tokens/s" in text
+    assert "beside a busy loop on one core       0.98 (0.98 to 0.98)" in text
+
+
+def test_steps_beside_a_busy_loop_must_be_marked_and_quiet_ones_not() -> None:
+    found = disturbance_targets(report_of().disturbance)
+
+    assert [one.is_met for one in found] == [True, True, True]
+    assert [one.is_met for one in disturbance_targets(None)] == [None, None, None]
+
+
+def test_a_step_whose_time_cannot_be_is_unknown_in_the_table() -> None:
+    report = report_of()
+    [one] = report.sweep
+    wrong = replace(one, step_s=None, tokens_per_s=None, is_disturbed=True)
+
+    text = as_table(replace(report, sweep=(wrong,), disturbance=None))
+
+    assert "8 rows of 1,024 tokens     unknown     42.1 ms           unknown, disturbed" in text
+    assert "not known here" in text
