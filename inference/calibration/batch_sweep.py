@@ -15,11 +15,12 @@ from statistics import median
 import torch
 
 from inference.calibration.ceilings import ShouldStop
-from inference.calibration.timings import MOST_REPETITIONS, Stopwatch, Timing, quiet_timings
+from inference.calibration.timings import Stopwatch, Timing, quiet_timings
 from inference.counting.costs import kv_stored_bytes
 from inference.engine.free_memory import free_cache_bytes
 from inference.engine.row_backend import TorchRowBackend
 from inference.engine.scheduler import MAX_ROWS
+from inference.figures.disturbance import MOST_REPETITIONS
 from inference.figures.sweeps import impossible_batches
 from inference.models.loading import LoadedModel
 from inference.records.batches import BatchSweep, BatchTiming, SkippedPoint

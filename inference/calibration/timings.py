@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 from inference.engine.clock import StepClock
 from inference.engine.run_delay import StepDelays, ThreadDelays
-from inference.figures.disturbance import lost_too_much
-
-# Source: our choice. A machine that disturbs a point four times over is not idle, and says so.
-MOST_REPETITIONS = 3
+from inference.figures.disturbance import MOST_REPETITIONS, lost_too_much
 
 
 @dataclass(frozen=True, slots=True)

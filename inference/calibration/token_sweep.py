@@ -12,13 +12,13 @@ from statistics import median
 
 from inference.calibration.ceilings import OnProgress, ShouldStop
 from inference.calibration.timings import (
-    MOST_REPETITIONS,
     Stopwatch,
     Timing,
     Timings,
     quiet_timings,
 )
 from inference.engine.backend_protocol import Backend
+from inference.figures.disturbance import MOST_REPETITIONS
 from inference.figures.sweeps import impossible
 from inference.models.loading import LoadedModel
 from inference.records.rooflines import TokenSweep, TokenTiming

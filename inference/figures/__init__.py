@@ -1,4 +1,5 @@
 """Runs to numbers: latency, goodput, energy, and what the device did. Pure, no torch.
 
-May import ``records`` and ``counting``. Read ``latency``; the others stand alone.
+May import ``records`` and ``counting``. Read ``disturbance`` (which steps other programs
+disturbed), then ``latency``; the others stand alone.
 """

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.records.steps import StepEvent
+from inference.records.steps import Phase, StepEvent
 
 # Source: our choice. Quiet steps of the default model on two cores lose less, and differ by as much
 # among themselves.
 DISTURBED_RATIO = 0.05
+# Source: our choice. A machine that disturbs a measurement four times over is not idle.
+MOST_REPETITIONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,11 @@ class Disturbance:
 
     disturbed: int
     steps: int
+
+    @property
+    def ratio(self) -> float:
+        """Share of the steps that were disturbed; 0 where of none it is known."""
+        return self.disturbed / self.steps if self.steps else 0.0
 
     @property
     def is_whole(self) -> bool:
@@ -58,6 +65,17 @@ def disturbance(events: Iterable[StepEvent]) -> Disturbance:
     """Return how many of the steps were disturbed."""
     known = [is_disturbed(event) for event in events if event.run_delay_s is not None]
     return Disturbance(disturbed=sum(known), steps=len(known))
+
+
+def rests_on_disturbed(events: Iterable[StepEvent]) -> bool:
+    """Tell whether a run's figures cannot leave its disturbed steps out.
+
+    They cannot where a prefill step was disturbed, which TTFT needs, or every decode step.
+    """
+    steps = list(events)
+    prefills = [event for event in steps if event.phase is Phase.PREFILL]
+    decodes = [event for event in steps if event.phase is Phase.DECODE]
+    return disturbance(prefills).disturbed > 0 or disturbance(decodes).is_whole
 
 
 def undisturbed(events: Iterable[StepEvent]) -> Sequence[StepEvent]:

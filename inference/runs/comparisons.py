@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from string import ascii_uppercase
 
+from inference.figures.disturbance import Disturbance, disturbance
 from inference.figures.latency import batch_tokens_per_s, latency_summary
 from inference.records.options import ONE_BATCH
 from inference.records.run import Output, Request, RunTrace
@@ -108,6 +109,9 @@ class SubjectFigures:
         finish: Why the first repeat ended, as the record says it, or its run's state.
         is_cold: True when first-call costs may be inside.
         answers: How many different answers the repeats gave.
+        disturbance: Of the steps of all repeats, those that other programs disturbed.
+        disturbed_ttfts: Repeats whose TTFT holds such a step.
+        is_all_disturbed: True when a repeat had no other steps, so that its ITLs hold them too.
     """
 
     subject: Subject
@@ -123,6 +127,9 @@ class SubjectFigures:
     finish: str
     is_cold: bool
     answers: int
+    disturbance: Disturbance
+    disturbed_ttfts: int
+    is_all_disturbed: bool
 
 
 def subjects_of(traces: Iterable[RunTrace]) -> tuple[Subject, ...]:
@@ -165,6 +172,11 @@ def figures_of(subject: Subject) -> SubjectFigures:
         finish=finish.value if finish is not None else first.trace.state.value,
         is_cold=any(summary.is_cold for summary in summaries),
         answers=len({sample.text for sample in subject.samples}),
+        disturbance=disturbance(
+            event for sample in subject.samples for event in sample.trace.events
+        ),
+        disturbed_ttfts=sum(summary.is_ttft_disturbed for summary in summaries),
+        is_all_disturbed=any(summary.is_all_disturbed for summary in summaries),
     )
 
 

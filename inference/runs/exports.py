@@ -97,6 +97,9 @@ def figure_rows(figures: Iterable[SubjectFigures]) -> list[TableRow]:
             "kv_bytes": subject_figures.kv_bytes,
             "finish": subject_figures.finish,
             "cold": subject_figures.is_cold,
+            "disturbed_steps": subject_figures.disturbance.disturbed,
+            "steps_known": subject_figures.disturbance.steps,
+            "disturbed_ttfts": subject_figures.disturbed_ttfts,
         }
         rows.append(row)
     return rows

@@ -10,7 +10,7 @@ from html import escape
 
 from inference.runs.comparisons import FigureSpread, SubjectFigures, difference
 from visuals.charts.endings import ending
-from visuals.charts.units import amount, mebibytes, significant
+from visuals.charts.units import amount, counted, mebibytes, significant
 
 BATCH_COLUMN = "all rows, tok/s"  # shown where there is a batch
 COLUMNS = (
@@ -54,8 +54,30 @@ def table_html(figures: Sequence[SubjectFigures]) -> str:
     return (
         '<div class="scroll"><table class="figures"><caption>Figures side by side</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f'<p class="footnote">{escape(FOOTNOTE)}</p>'
+        f'<p class="footnote">{escape(" ".join((FOOTNOTE, *disturbed_notes(figures))))}</p>'
     )
+
+
+def disturbed_notes(figures: Sequence[SubjectFigures]) -> tuple[str, ...]:
+    """Return a sentence for each subject whose steps other programs disturbed."""
+    return tuple(
+        f"{subject.subject.label}: {_disturbed(subject)}."
+        for subject in figures
+        if subject.disturbance.disturbed
+    )
+
+
+def _disturbed(figures: SubjectFigures) -> str:
+    """Return how many steps were disturbed and which figures hold them."""
+    left_out = (
+        "with no others in a run, its ITL, TPOT and tokens/s hold them too"
+        if figures.is_all_disturbed
+        else "left out of ITL, TPOT and tokens/s"
+    )
+    runs = len(figures.subject.samples)
+    ttft = f", in the TTFT of {figures.disturbed_ttfts} of {counted(runs, 'run')}"
+    count = figures.disturbance.sentence
+    return f"{count}, {left_out}{ttft if figures.disturbed_ttfts else ''}"
 
 
 def verdict(first: FigureSpread, second: FigureSpread) -> str:

@@ -1,6 +1,7 @@
 """Runs that belong together: one order after another, so that they do not disturb each other.
 
 A group queues its next order when a run of it has ended; other users' runs come in between.
+A run whose figures rest on steps that other programs disturbed is made again, three times at most.
 A run that nobody watches any more ends the whole group. No torch.
 """
 
@@ -8,9 +9,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+from inference.figures.disturbance import (
+    MOST_REPETITIONS,
+    disturbance,
+    rests_on_disturbed,
+)
 from inference.process.messages import Action
 from inference.process.orders import RunOrder, check_order
 from inference.records.errors import InputError
@@ -21,6 +27,7 @@ from visuals.live.live_run import LiveRun
 MAX_RUNS = 160
 PATIENCE = 4  # grace times: a hidden tab's timers sleep up to a minute between two runs
 KEPT_GROUPS = 20
+AGAIN = ", again, since other programs disturbed it"
 STOPPED = "stopped; the runs made until then are compared"
 
 
@@ -31,11 +38,19 @@ class PlannedRun:
     Attributes:
         label: What it is called on the page.
         is_warm_up: Made only so that the runs after it find a warm engine; not compared.
+        attempt: 1 for the first; more where the one before it was disturbed and is made again.
     """
 
     label: str
     order: RunOrder
     is_warm_up: bool = False
+    attempt: int = 1
+
+    @property
+    def again(self) -> PlannedRun:
+        """The same run once more."""
+        label = self.label if self.attempt > 1 else f"{self.label}{AGAIN}"
+        return replace(self, label=label, attempt=self.attempt + 1)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,7 +58,9 @@ class RunGroup:
     """A list of orders and the runs made of them so far.
 
     Attributes:
+        planned: Grows where a run is made again.
         runs: In the order of ``planned``; shorter while some have not begun.
+        lost: Share of its steps that were disturbed, for each run that has ended.
         is_stopped: True once a user asked for its end; the run that goes takes a moment to stop.
         is_over: True once nothing of it will be run any more.
         message: Why it ended early; empty when it did not.
@@ -52,6 +69,7 @@ class RunGroup:
     group_id: str
     planned: tuple[PlannedRun, ...]
     runs: list[LiveRun] = field(default_factory=list)
+    lost: dict[str, float] = field(default_factory=dict)
     is_stopped: bool = False
     is_over: bool = False
     message: str = ""
@@ -63,12 +81,30 @@ class RunGroup:
 
     @property
     def compared_ids(self) -> tuple[str, ...]:
-        """The runs that are compared, those that have put out something."""
-        return tuple(
-            run.run_id
-            for run, planned in zip(self.runs, self.planned, strict=False)
-            if not planned.is_warm_up and run.recording is not None
-        )
+        """The runs that are compared, those that have put out something.
+
+        Of one made several times, that is the one that lost least.
+        """
+        kept: list[str] = []
+        for run, planned in zip(self.runs, self.planned, strict=False):
+            if planned.is_warm_up or run.recording is None:
+                continue
+            if planned.attempt == 1 or not kept:
+                kept.append(run.run_id)
+            elif self.lost.get(run.run_id, 1.0) < self.lost.get(kept[-1], 1.0):
+                kept[-1] = run.run_id
+        return tuple(kept)
+
+    def take_end(self, run: LiveRun) -> None:
+        """Note how far a run was disturbed, and plan it again if its figures rest on that."""
+        trace = run.snapshot()
+        planned = self.planned[len(self.runs) - 1]
+        if trace is None or planned.is_warm_up or run.state is not RunState.DONE:
+            return
+        self.lost[run.run_id] = disturbance(trace.events).ratio
+        if planned.attempt <= MOST_REPETITIONS and rests_on_disturbed(trace.events):
+            made = len(self.runs)
+            self.planned = (*self.planned[:made], planned.again, *self.planned[made:])
 
 
 class Groups:
@@ -121,6 +157,7 @@ class Groups:
         """Go on with the group of a run that has ended; called under the hub's lock."""
         if group.is_over:
             return
+        group.take_end(run)
         if group.is_stopped or run.state in {RunState.ABANDONED, RunState.STOPPED}:
             group.is_over = True
             group.message = STOPPED if group.is_stopped else run.message or STOPPED

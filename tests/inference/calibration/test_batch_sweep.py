@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from inference.calibration.batch_sweep import REPEATS, WARM_UPS, check_sweep, sweep_batches
-from inference.calibration.timings import MOST_REPETITIONS, Stopwatch
+from inference.calibration.timings import Stopwatch
 from inference.counting.costs import kv_stored_bytes
+from inference.figures.disturbance import MOST_REPETITIONS
 from inference.figures.sweeps import is_possible
 from inference.records.errors import InputError
 from tests.doubles import ScriptedClock, ScriptedDelays

@@ -7,7 +7,12 @@ from dataclasses import replace
 import pytest
 
 from inference.figures.device import notes_of
-from inference.figures.disturbance import disturbance, is_disturbed, undisturbed
+from inference.figures.disturbance import (
+    disturbance,
+    is_disturbed,
+    rests_on_disturbed,
+    undisturbed,
+)
 from inference.figures.latency import RunningLatency, batch_tokens_per_s, latency_summary
 from inference.records.steps import StepEvent
 from inference.records.telemetry import TelemetrySample
@@ -114,6 +119,16 @@ def test_undisturbed_steps_are_all_of_them_where_every_one_was_disturbed() -> No
     assert list(undisturbed([clean, bad])) == [clean]
     assert list(undisturbed([bad, bad])) == [bad, bad]
     assert list(undisturbed([])) == []
+
+
+def test_a_run_needs_its_prefill_and_some_decode_steps_undisturbed() -> None:
+    clean = [lost(prefill(2.0, "a"), 0.0), lost(decode(1.0, "a"), 0.0)]
+    bad = [lost(event, 0.5) for event in clean]
+
+    assert not rests_on_disturbed([*clean, bad[1]])
+    assert rests_on_disturbed([bad[0], clean[1]])
+    assert rests_on_disturbed([clean[0], bad[1], bad[1]])
+    assert not rests_on_disturbed([prefill(2.0, "a"), decode(1.0, "a")])
 
 
 def samples(busy: float, own: float) -> tuple[TelemetrySample, ...]:

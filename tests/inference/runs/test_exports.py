@@ -119,6 +119,7 @@ def test_figures_of_a_comparison_are_those_of_the_page() -> None:
     assert [row["prompt"] for row in rows] == ["ab", "c"]
     assert [float(row["tpot_s"]) for row in rows] == [one.tpot_s.middle for one in figures]
     assert [int(row["kv_bytes"]) for row in rows] == [one.kv_bytes for one in figures]
+    assert [row["disturbed_steps"] for row in rows] == ["0", "0"]
     assert figures_csv([]) == "label\r\n"
 
 

@@ -289,3 +289,17 @@ def test_very_long_texts_are_compared_in_part_and_kept_whole() -> None:
 )
 def test_how_far_two_outputs_agree_is_said_in_tokens(ids: tuple[int, ...], words: str) -> None:
     assert agreement((1, 2, 3), ids) == words
+
+
+def test_a_comparison_says_which_steps_it_leaves_out_and_which_it_cannot() -> None:
+    quiet, noisy = run("a"), run("b")
+    halves = [replace(e, run_delay_s=e.duration_s / 2 * (e.index > 1)) for e in quiet.events]
+    whole = [replace(event, run_delay_s=event.duration_s / 2) for event in noisy.events]
+    runs = [replace(quiet, events=tuple(halves)), replace(noisy, events=tuple(whole))]
+
+    html = table_html([figures_of(one) for one in subjects_of(runs)])
+
+    assert f"A: {len(halves) - 2} of {len(halves)} steps disturbed by other programs, left" in html
+    assert f"B: All {len(whole)} steps disturbed by other programs, with no others" in html
+    assert "in the TTFT of 1 of 1 run." in html
+    assert "disturbed" not in table_html([figures_of(one) for one in subjects_of([run("a")])])

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
-from inference.process.messages import EngineDied, RunEnded, RunStarted
+from inference.process.messages import EngineDied, RunEnded, RunStarted, Stepped
 from inference.records.errors import InputError, PromptError
 from inference.records.status import RunState
 from tests.builders import DEFAULT_LOAD, model_ready, order, run_info
 from tests.visuals.live_doubles import GRACE_S, HubUnderTest
+from tests.visuals.traces import trace_of
 from visuals.live.groups import MAX_RUNS, Groups, PlannedRun, RunGroup
 
 
@@ -24,11 +28,19 @@ class GroupsUnderTest(HubUnderTest):
     def start(self, *prompts: str) -> RunGroup:
         return self.groups.start([planned(prompt) for prompt in prompts])
 
-    def finish(self, group: RunGroup, state: RunState = RunState.DONE) -> None:
-        """Let the group's current run start and end."""
+    def finish(
+        self, group: RunGroup, state: RunState = RunState.DONE, lost: Sequence[float] = ()
+    ) -> None:
+        """Let the group's current run start, lose these shares of its steps, and end."""
         run = group.current
         assert run is not None
         self.engine.reply(RunStarted(info=run_info(run.run_id)))
+        for index, ratio in enumerate(lost):
+            [request] = run.requests
+            event = trace_of([b"a"], [b"b", b"c", b"d"]).events[index]
+            row = replace(event.rows[0], request_id=request.request_id)
+            slow = replace(event, rows=(row,), run_delay_s=ratio * event.duration_s)
+            self.engine.reply(Stepped(run_id=run.run_id, event=slow))
         self.engine.reply(RunEnded(run_id=run.run_id, state=state))
 
 
@@ -75,6 +87,41 @@ def test_warm_ups_are_neither_compared_nor_kept(under_test: GroupsUnderTest) -> 
 
     assert group.compared_ids == (group.runs[1].run_id,)
     assert [run.is_kept for run in group.runs] == [False, True]
+
+
+def test_a_run_that_rests_on_disturbed_steps_is_made_again_and_the_quietest_compared(
+    under_test: GroupsUnderTest,
+) -> None:
+    group = under_test.start("a", "b")
+
+    under_test.finish(group, lost=[0.5, 0.5])
+    under_test.finish(group, lost=[0.0, 0.5, 0.0])
+    under_test.finish(group, lost=[0.0, 0.0])
+
+    assert prompts_of(under_test) == ["a", "a", "b"]
+    assert group.planned[1].label == "a, again, since other programs disturbed it"
+    assert group.compared_ids == (group.runs[1].run_id, group.runs[2].run_id)
+    assert group.is_over
+
+
+def test_a_run_is_made_again_three_times_at_most(under_test: GroupsUnderTest) -> None:
+    group = under_test.start("a")
+
+    for ratio in (0.9, 0.2, 0.4, 0.6):
+        under_test.finish(group, lost=[ratio, ratio])
+
+    assert group.is_over
+    assert [one.attempt for one in group.planned] == [1, 2, 3, 4]
+    assert len(group.compared_ids) == 1
+
+
+def test_a_warm_up_is_made_once_however_disturbed(under_test: GroupsUnderTest) -> None:
+    group = under_test.groups.start([planned("w", is_warm_up=True), planned("a")])
+
+    under_test.finish(group, lost=[0.9, 0.9])
+    under_test.finish(group, lost=[0.0, 0.0])
+
+    assert len(group.runs) == 2
 
 
 def test_a_prompt_that_does_not_fit_fails_and_the_rest_goes_on(
