@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inference.records.attention import AttentionChoice, AttentionMap
+from inference.records.attention import AttentionChoice, AttentionMap, KnownTokens
 from inference.records.batches import BatchSweep
 from inference.records.checks import SelfCheck
 from inference.records.model import Device, DeviceOption, ModelShape, TokenizerFiles
@@ -114,6 +114,23 @@ class CaptureAttention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recapture:
+    """Capture a layer's attention of a run that is over, by feeding its tokens once.
+
+    Every other command goes first: it leaves off for them, and says so.
+
+    Attributes:
+        number: Of this wish; its end names it.
+        tokens: Of the request that ``choice.slot`` names.
+    """
+
+    number: int
+    run_id: str
+    choice: AttentionChoice
+    tokens: KnownTokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSteps:
     """Time linear operations and attention apart in some of the run's next decode steps.
 
@@ -166,6 +183,7 @@ Command = (
     | Generate
     | Control
     | CaptureAttention
+    | Recapture
     | SplitSteps
     | Measure
     | CheckModel
@@ -252,6 +270,20 @@ class CaptureRefused:
 
     run_id: str
     sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecaptureEnded:
+    """Every map that ``Recapture`` asked for was sent as ``Attended``, or there will be no more.
+
+    Attributes:
+        sentence: Why it failed; empty when it did not.
+        is_interrupted: It left off for another command.
+    """
+
+    number: int
+    sentence: str = ""
+    is_interrupted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +374,7 @@ Reply = (
     | Stepped
     | Attended
     | CaptureRefused
+    | RecaptureEnded
     | Sampled
     | StateChanged
     | RunEnded

@@ -2,27 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from inference.engine.backend import TorchBackend
 from inference.engine.recapture import recapture
+from inference.process.messages import (
+    Attended,
+    CaptureAttention,
+    Recapture,
+    RecaptureEnded,
+    Reply,
+)
 from inference.records.attention import AttentionChoice, AttentionMap
-from inference.records.options import CacheKind
-from inference.records.run import RunInfo, RunTrace
-from inference.runs.known_tokens import known_tokens
+from inference.records.errors import TokenByTokenError
+from inference.records.run import RunTrace
+from inference.runs.known_tokens import known_tokens, recapture_note
 from inference.runs.packed_attention import packed_together
 
-RECAPTURED = "Computed after the run from its tokens."
-UNQUANTISED = (
-    "Computed after the run from its tokens, with keys that are not quantised: the run's own "
-    "weights differ by what its 8-bit cache lost."
-)
 
+class Recapturer:
+    """Captures attention anew between two runs, and leaves off as soon as a command waits."""
 
-def recapture_note(info: RunInfo) -> str:
-    """Return what a reader must know of weights that were captured after a run."""
-    return UNQUANTISED if info.cache is CacheKind.QUANTISED else RECAPTURED
+    def __init__(self, report: Callable[[Reply], None], is_called: Callable[[], bool]) -> None:
+        """Begin with nothing captured.
+
+        Args:
+            report: Sends a reply.
+            is_called: Tells whether a command waits.
+        """
+        self._report = report
+        self._is_called = is_called
+        self._latest: Recapture | None = None
+
+    def forget(self) -> None:
+        """Take it that the engine's memory is of another run from here on."""
+        self._latest = None
+
+    def carry_out(self, command: Recapture, backend: TorchBackend) -> None:
+        """Send the maps of one layer, and the end."""
+        self._latest = None
+        left_off: list[bool] = []
+
+        def should_stop() -> bool:
+            if self._is_called():
+                left_off.append(True)
+            return bool(left_off)
+
+        sentence = ""
+        try:
+            for one in recapture(backend, command.tokens, command.choice, should_stop):
+                self._send(command.run_id, one)
+        except TokenByTokenError as error:
+            sentence = str(error)
+        if not sentence and not left_off:
+            self._latest = command
+        self._report(
+            RecaptureEnded(
+                number=command.number,
+                sentence=sentence,
+                is_interrupted=bool(left_off),
+            )
+        )
+
+    def recall(self, command: CaptureAttention, backend: TorchBackend) -> None:
+        """Send one query exactly, where it is of what was captured last."""
+        latest = self._latest
+        if latest is None or command.query is None:
+            return
+        if (command.run_id, command.choice) != (latest.run_id, latest.choice):
+            return
+        for one in backend.recall(command.query):
+            self._send(command.run_id, replace(one, choice=latest.choice), command.query)
+
+    def _send(self, run_id: str, captured: AttentionMap, query: int | None = None) -> None:
+        self._report(
+            Attended(run_id=run_id, step_index=captured.step_index, attention=captured, query=query)
+        )
 
 
 def with_attention(

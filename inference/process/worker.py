@@ -35,6 +35,8 @@ from inference.process.messages import (
     Measure,
     MeasureCeilings,
     ModelReady,
+    Recapture,
+    RecaptureEnded,
     RunEnded,
     RunStarted,
     Sampled,
@@ -44,6 +46,7 @@ from inference.process.messages import (
     SweepBatches,
     SweepTokens,
 )
+from inference.process.recaptures import Recapturer
 from inference.process.runner import Runner, RunPlan, generation_options
 from inference.process.step_gate import Outbox, StepGate
 from inference.records.checks import SelfCheck
@@ -55,7 +58,8 @@ from inference.records.steps import StepEvent
 from inference.records.telemetry import TelemetrySample, Unavailable
 
 NO_CAPTURE = (
-    "attention is not kept in a continuous batch, where rows come and go; use the static policy"
+    "attention is not captured while a continuous batch runs, where rows come and go; use the "
+    "static policy, or choose a layer once the run is over"
 )
 
 
@@ -113,11 +117,16 @@ class EngineHost:
         self._run: AppRun | None = None
         self._surveyor = Surveyor(connection, self._outbox.put)
         self._checks = IdleChecks(self.idle, self._outbox.put)
+        self._recaptures = Recapturer(self._outbox.put, self._is_called)
 
     @property
     def later(self) -> list[Command]:
         """Commands that came in during a measurement; obey them before any other."""
         return self._surveyor.later
+
+    def _is_called(self) -> bool:
+        """Return whether a command waits, received or not."""
+        return bool(self.later) or self.idle.is_called()
 
     def obey(self, command: Command) -> bool:
         """Carry out one command; False when the process should end."""
@@ -126,8 +135,9 @@ class EngineHost:
         elif isinstance(command, Generate):
             return self._generate(command)
         elif isinstance(command, CaptureAttention):
-            if self._run is not None:
-                self._run.obey(command)
+            self._capture(command)
+        elif isinstance(command, Recapture):
+            self._recapture(command)
         elif isinstance(command, (MeasureCeilings, SweepTokens, SweepBatches)):
             self._measure(command)
         elif isinstance(command, CheckModel) and self._runner is not None:
@@ -137,6 +147,7 @@ class EngineHost:
     def _load(self, command: LoadModel) -> None:
         self._runner = self._run = None
         self._checks.forget()
+        self._recaptures.forget()
         gc.collect()  # the old weights go before the new ones come
         try:
             loaded = load_model(
@@ -155,6 +166,21 @@ class EngineHost:
         gc.freeze()  # the weights' wrappers are never garbage; leave them out of later collections
         kept = self._checks.check_once(loaded)
         self._outbox.put(_model_ready(command, loaded, kept))
+
+    def _capture(self, command: CaptureAttention) -> None:
+        """Answer from the latest run, or from what was captured anew since."""
+        if self._run is not None:
+            self._run.obey(command)
+        elif self._runner is not None:
+            self._recaptures.recall(command, self._runner.backend)
+
+    def _recapture(self, command: Recapture) -> None:
+        if self._runner is None:
+            sentence = "no model is loaded any more"
+            self._outbox.put(RecaptureEnded(number=command.number, sentence=sentence))
+            return
+        self._run = None  # what the engine remembers of its attention gives way
+        self._recaptures.carry_out(command, self._runner.backend)
 
     def _measure(self, command: Measure) -> None:
         runner = self._runner
@@ -179,6 +205,7 @@ class EngineHost:
             ceilings=None if kept is None else kept.ceilings,
             check_warning=self._checks.warning,
         )
+        self._recaptures.forget()
         self._run = AppRun(command, runner, self._connection, self._outbox)
         runner.run(plan, self._run)
         return not self._run.gate.is_shutdown

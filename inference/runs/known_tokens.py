@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from inference.records.attention import KnownTokens
 from inference.records.options import CacheKind
-from inference.records.run import RunTrace
+from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import Phase
+
+RECAPTURED = "Computed after the run from its tokens."
+UNQUANTISED = (
+    "Computed after the run from its tokens with keys that are not quantised, so they differ a "
+    "little from the weights during the run."
+)
 
 
 def known_tokens(trace: RunTrace, number: int) -> KnownTokens | None:
@@ -37,3 +43,8 @@ def known_tokens(trace: RunTrace, number: int) -> KnownTokens | None:
         output_ids=ids,
         logprobs=tuple(row.logprob for row in selected[:compared]),
     )
+
+
+def recapture_note(info: RunInfo) -> str:
+    """Return what a reader must know of weights that were captured after a run."""
+    return UNQUANTISED if info.cache is CacheKind.QUANTISED else RECAPTURED

@@ -67,14 +67,22 @@ def packed(
 
 def packed_together(
     captures: Iterable[tuple[AttentionChoice, Sequence[AttentionMap], str]],
+    before: Sequence[PackedAttention] = (),
 ) -> tuple[PackedAttention, ...]:
     """Return choices with their maps and notes within the budget of one run, the first ones first.
 
     A choice that does not fit is left out.
+
+    Args:
+        captures: To be packed.
+        before: Those of the run's file, which stay.
     """
-    room, weights = BUDGET_BYTES, MAX_RUN_WEIGHTS
-    kept: list[PackedAttention] = []
+    kept = list(before)
+    room = BUDGET_BYTES - sum(len(one.body) for one in kept)
+    weights = MAX_RUN_WEIGHTS - sum(_weights_of(one) for each in kept for one in each.maps)
     for choice, maps, note in captures:
+        if any(choice == one.choice for one in kept):
+            continue
         one = packed(choice, maps, budget_bytes=room, note=note)
         count = 0 if one is None else sum(_weights_of(layout) for layout in one.maps)
         if one is None or count > weights or len(kept) == MAX_CHOICES:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inference.models.tokenization import TextCodec
-from inference.records.attention import AttentionMap
 from inference.records.model import TokenPiece
 from inference.records.run import Output, Request, RunInfo, RunTrace
 from inference.records.status import RunState
 from inference.records.steps import StepEvent
 from inference.records.telemetry import TelemetrySample, Unavailable
+from inference.runs.attention_store import AttentionStore
 from inference.runs.interning import Interner
 
 ATTENTION_BYTES = 32 * 2**20  # of maps kept in memory; 8,192 decode rows of 1,000 keys each
@@ -24,7 +24,7 @@ class Recording:
     """One run while it grows; not thread-safe, its owner locks.
 
     Attributes:
-        exact_row: The weights of the one query of the prompt asked for last; None before that.
+        attention: What was captured of it, in memory only.
     """
 
     def __init__(self, info: RunInfo, requests: tuple[Request, ...], codec: TextCodec) -> None:
@@ -35,9 +35,7 @@ class Recording:
         self._interner = Interner()
         self._telemetry: list[TelemetrySample] = []
         self._pieces: dict[int, TokenPiece] = {}
-        self._attention: dict[int, AttentionMap] = {}
-        self._attention_bytes = 0
-        self.exact_row: AttentionMap | None = None
+        self.attention = AttentionStore(ATTENTION_BYTES)
         self._token_ids: dict[str, list[int]] = {request.request_id: [] for request in requests}
         # Joined as they come: a snapshot is taken ten times a second, at any length.
         self._text: dict[str, bytearray] = {request.request_id: bytearray() for request in requests}
@@ -59,39 +57,6 @@ class Recording:
     def add_sample(self, sample: TelemetrySample) -> None:
         """Append one telemetry sample."""
         self._telemetry.append(sample)
-
-    def add_attention(self, attention: AttentionMap, query: int | None = None) -> None:
-        """Keep the map of one step, in memory only; the oldest decode steps go first.
-
-        Args:
-            attention: The map; of another choice than those kept, it replaces all of them.
-            query: The one query that was asked for; None when the map is of the whole step.
-        """
-        if query is not None:
-            self.exact_row = attention
-            return
-        first = next(iter(self._attention.values()), attention)
-        if first.choice != attention.choice:
-            self.forget_attention()
-        before = self._attention.pop(attention.step_index, None)
-        self._attention[attention.step_index] = attention
-        self._attention_bytes += attention.nbytes - (before.nbytes if before is not None else 0)
-        while self._attention_bytes > ATTENTION_BYTES:
-            rows = (step for step, kept in self._attention.items() if kept.query_tokens == 1)
-            oldest = next(rows, attention.step_index)
-            if oldest == attention.step_index:
-                return
-            self._attention_bytes -= self._attention.pop(oldest).nbytes
-
-    def forget_attention(self) -> None:
-        """Drop all maps, to make room for those of later runs."""
-        self._attention.clear()
-        self._attention_bytes = 0
-        self.exact_row = None
-
-    def attention(self) -> tuple[AttentionMap, ...]:
-        """Return the maps kept, in the order of their steps; all are of one choice."""
-        return tuple(self._attention[step] for step in sorted(self._attention))
 
     def snapshot(
         self, state: RunState, message: str = "", unavailable: tuple[Unavailable, ...] = ()

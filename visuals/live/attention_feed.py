@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isqrt
 from typing import Any
 
 import numpy as np
 
 from inference.records.attention import AttentionChoice, AttentionMap
+from inference.records.run import RunTrace
 from inference.runs.coarse_weights import Weights, coarser
 
 MAX_MESSAGE_BYTES = 64 * 1024
@@ -37,12 +38,27 @@ class Captured:
         maps: In the order of their steps; of another choice until the next step brings one.
         exact_row: The query asked for last.
         notice: Why a choice is not possible; empty when it is.
+        note: How they were captured, or that they are on their way; often empty.
     """
 
     choice: AttentionChoice | None = None
     maps: tuple[AttentionMap, ...] = ()
     exact_row: AttentionMap | None = None
     notice: str = ""
+    note: str = ""
+
+
+def played(captured: Captured, shown: RunTrace) -> Captured:
+    """Return what was captured as far as a run that plays again has come."""
+    choice = captured.choice
+    if choice is None or choice.slot >= len(shown.requests):
+        return captured
+    request_id = shown.requests[choice.slot].request_id
+    rows = (row for event in reversed(shown.events) for row in event.rows)
+    newest = next((row for row in rows if row.request_id == request_id), None)
+    stored = 0 if newest is None else newest.context_tokens
+    maps = (one for one in captured.maps if one.query_start + one.query_tokens <= stored)
+    return replace(captured, maps=tuple(maps))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +120,7 @@ class Feed:
             "kind": "state",
             "choice": choice_item(captured.choice),
             "notice": captured.notice,
+            "note": captured.note,
             "reason": reasons[-1] if reasons else "",
         }
         if not is_reset and state == self._state:

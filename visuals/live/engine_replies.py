@@ -20,6 +20,7 @@ from inference.process.messages import (
     MeasureEnded,
     Measuring,
     ModelReady,
+    RecaptureEnded,
     Reply,
     RunEnded,
     RunStarted,
@@ -56,8 +57,8 @@ class EngineReplies:
         with self.queue.lock:
             if isinstance(reply, Stepped | Sampled | RunStarted | StateChanged | RunEnded):
                 self._receive_run(reply)
-            elif isinstance(reply, Attended | CaptureRefused):
-                self.queue.captures.receive(reply)
+            elif isinstance(reply, Attended | CaptureRefused | RecaptureEnded):
+                self._receive_attention(reply)
             elif isinstance(reply, Loading):
                 self.queue.model.stage = reply.stage
             elif isinstance(reply, LoadFailed):
@@ -68,6 +69,13 @@ class EngineReplies:
                 self._receive_check(reply)
             else:
                 self._engine_died(reply)
+
+    def _receive_attention(self, reply: Attended | CaptureRefused | RecaptureEnded) -> None:
+        if isinstance(reply, RecaptureEnded):
+            self.queue.captures.recaptured(reply)
+            self.queue.advance()
+        else:
+            self.queue.captures.receive(reply)
 
     def _receive_measurement(self, reply: Measuring | MeasureEnded) -> None:
         self.queue.measurements.receive(reply)
@@ -128,6 +136,7 @@ class EngineReplies:
         log.error(sentence)
         queue.measurements.died(sentence)
         queue.checks.no_model(sentence)
+        queue.captures.died()
         active = queue.registry.active
         if queue.model.loading is not None:
             self._loading_failed(sentence)

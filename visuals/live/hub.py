@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from inference.models.tokenization import TextCodec
 from inference.process.client import EngineClient
@@ -21,6 +22,7 @@ from inference.process.messages import (
     Control,
     LoadModel,
     Measure,
+    ModelReady,
     Reply,
     SplitSteps,
 )
@@ -28,7 +30,8 @@ from inference.process.orders import RunOrder, check_order
 from inference.records.attention import AttentionChoice
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
-from visuals.live.attention_feed import Captured
+from inference.runs.packed_attention import packed_together
+from visuals.live.attention_feed import Captured, played
 from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.engine_replies import EngineReplies
@@ -60,7 +63,7 @@ class Hub:
         self._registry = Registry(around.now, around.grace_s)
         self._engine = start_engine(self.receive)
         self._model = ModelSlot(self._engine.send)
-        self._captures = Captures(send=self._engine.send)
+        self._captures = Captures(send=self._engine.send, model=self._ready)
         self._measurements = Measurements(send=self._engine.send)
         self._checks = ModelChecks(send=self._engine.send)
         self._queue = RunQueue(
@@ -79,6 +82,9 @@ class Hub:
             registry=self._registry, now=around.now, limit_s=around.pause_limit_s
         )
         self._replies = EngineReplies(self._queue, around.render)
+
+    def _ready(self) -> ModelReady | None:
+        return self._model.held.ready if self._model.held is not None else None
 
     @property
     def lock(self) -> threading.RLock:
@@ -231,14 +237,46 @@ class Hub:
                 self._engine.send(SplitSteps(run_id=run.run_id, every=every))
 
     def capture(self, run: LiveRun, choice: AttentionChoice, query: int | None = None) -> None:
-        """Capture another layer or head of a run, or one query of its prompt exactly."""
+        """Capture another layer or head of a run, or one query of it exactly."""
+        self._open_attention(run)
         with self._lock:
-            self._captures.ask(run.run_id, choice, query)
+            finished = run.finished
+            if finished is None or query is not None:
+                self._captures.ask(run.attention_key, choice, query)
+            else:
+                self._captures.ask_again(run.attention_key, choice, finished)
+                self._queue.advance()
 
     def attention(self, run: LiveRun) -> Captured:
-        """Return the attention weights of the run that are there."""
+        """Return the attention weights of the run that are there, as far as it has played."""
+        self._open_attention(run)
         with self._lock:
-            return self._captures.captured(run.run_id, is_from_file=run.order is None)
+            captured = self._captures.captured(run.attention_key)
+            shown = run.snapshot() if run.replay is not None else None
+        return captured if shown is None else played(captured, shown)
+
+    def whole(self, run: LiveRun) -> RunTrace | None:
+        """Return the run so far with its attention weights packed, as a run file keeps them."""
+        self._open_attention(run)
+        with self._lock:
+            trace = run.snapshot()
+            made, packed = self._captures.kept(run.attention_key)
+        if trace is None:
+            return None
+        return replace(trace, attention=packed_together(made, packed))
+
+    def _open_attention(self, run: LiveRun) -> None:
+        """Take up the attention of a run that is over, from its file where that is all there is."""
+        with self._lock:
+            if not run.is_over or self._captures.is_open(run.attention_key):
+                return
+            finished = run.finished
+        if finished is None:
+            return
+        if run.recorded is None and run.replay is None:
+            finished = self._recall(run.run_id) or finished
+        with self._lock:
+            self._captures.open(run.attention_key, finished)
 
     def measure(self, command: Measure) -> None:
         """Measure the device as soon as the engine is idle; runs wait meanwhile.

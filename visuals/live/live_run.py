@@ -105,6 +105,25 @@ class LiveRun:
         """True while the run, described already, waits for its page to be drawn."""
         return self.hold.is_on and self.recording is not None and not self.state.is_final
 
+    @property
+    def is_over(self) -> bool:
+        """True when no step will follow, or all were made before."""
+        return self.recorded is not None or self.replay is not None or self.state.is_final
+
+    @property
+    def finished(self) -> RunTrace | None:
+        """The whole of a run that is over, a recorded one included; None while it goes."""
+        if self.recorded is not None:
+            return self.recorded
+        if self.replay is not None:
+            return self.replay.trace
+        return self.snapshot() if self.state.is_final else None
+
+    @property
+    def attention_key(self) -> str:
+        """Under what its attention weights are kept: a run that plays again shares its trace's."""
+        return f"trace-{id(self.replay.trace)}" if self.replay is not None else self.run_id
+
     def advance(self) -> None:
         """Let a run that plays again come as far as it should be by now."""
         if self.replay is not None:

@@ -69,6 +69,8 @@ class RunQueue:
         while self._is_idle and self.registry.waiting:
             if not self._advance_first(self.registry.waiting[0]):
                 return
+        if self._is_idle:
+            self.captures.begin_waiting()
 
     def stop_waiting(self, run: LiveRun) -> None:
         """End a run that the engine has not taken up."""

@@ -83,7 +83,7 @@ class RunSaver:
 
     def _keep_run(self, hub: Hub, run: LiveRun) -> None:
         is_final = run.state.is_final  # asked first: what comes later is in the next round
-        trace = hub.snapshot(run)
+        trace = hub.whole(run) if is_final else hub.snapshot(run)
         try:
             if trace is not None and trace.events:
                 self._write(run.run_id, trace, is_final=is_final)

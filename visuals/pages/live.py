@@ -254,5 +254,5 @@ def _open_file(hub: Hub, state: LivePageState) -> None:
 
 
 def _run_file(hub: Hub, run: LiveRun | None) -> str:
-    trace = hub.snapshot(run) if run is not None else None
+    trace = hub.whole(run) if run is not None else None
     return to_json((trace,) if trace is not None else ())

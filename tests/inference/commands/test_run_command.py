@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from inference.__main__ import main
-from inference.process.recaptures import RECAPTURED
 from inference.records.attention import AttentionMap
 from inference.records.options import CacheKind
 from inference.records.steps import Phase
+from inference.runs.known_tokens import RECAPTURED
 from inference.runs.packed_attention import unpacked
 from inference.runs.run_file import read
 

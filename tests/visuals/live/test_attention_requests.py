@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from inference.process.messages import (
     Attended,
     CaptureAttention,
     CaptureRefused,
-    RunEnded,
 )
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.options import BatchPlan
-from inference.records.status import RunState
 from tests.visuals.batches import batch_trace
 from tests.visuals.live_doubles import FIRST, CapturedHub
-from visuals.live import attention_requests
-from visuals.live.live_run import LiveRun
+from visuals.live import attention_words
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def test_a_run_that_is_not_captured_says_that_capturing_is_off(under_test: Captu
     run = under_test.begin()
 
     assert under_test.generates()[0].capture is None
-    assert under_test.hub.attention(run).notice == attention_requests.OFF
+    assert under_test.hub.attention(run).notice == attention_words.OFF
 
 
 def test_maps_are_kept_in_the_order_of_their_steps(under_test: CapturedHub) -> None:
@@ -55,18 +51,20 @@ def test_maps_are_kept_in_the_order_of_their_steps(under_test: CapturedHub) -> N
 
 def test_another_layer_is_captured_from_the_next_step_on(under_test: CapturedHub) -> None:
     run = under_test.begin_captured()
-    under_test.attended(run, FIRST)
+    first = under_test.attended(run, FIRST)
     other = AttentionChoice(layer=0, head=2)
 
     under_test.hub.capture(run, other)
-    under_test.attended(run, FIRST, 1)  # was under way
+    late = under_test.attended(run, FIRST, 1)  # was under way
     seen = under_test.attended(run, other, 2)
 
     captured = under_test.hub.attention(run)
     assert under_test.captures() == [CaptureAttention(run_id=run.run_id, choice=other)]
     assert captured.choice == other
     assert captured.maps == (seen,)
-    assert captured.notice == attention_requests.FROM_NEXT_STEP
+    assert captured.notice == attention_words.FROM_NEXT_STEP
+    under_test.hub.capture(run, FIRST)
+    assert under_test.hub.attention(run).maps == (first, late)
 
 
 def test_a_refused_choice_gives_way_to_the_one_before_with_a_sentence(
@@ -85,50 +83,6 @@ def test_a_refused_choice_gives_way_to_the_one_before_with_a_sentence(
     assert captured.notice == "There is no layer 9; this model has 0 to 1."
 
 
-def test_after_the_run_another_head_of_the_layer_can_be_had_but_no_other_layer(
-    under_test: CapturedHub,
-) -> None:
-    run = under_test.begin_captured()
-    under_test.attended(run, FIRST)
-    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-
-    under_test.hub.capture(run, AttentionChoice(layer=0))
-    refused = under_test.hub.attention(run)
-    under_test.hub.capture(run, AttentionChoice(layer=1, head=3))
-    seen = under_test.attended(run, AttentionChoice(layer=1, head=3))
-
-    captured = under_test.hub.attention(run)
-    assert (refused.choice, refused.notice) == (FIRST, attention_requests.OTHER_LAYER)
-    assert captured.maps == (seen,)
-    assert captured.notice == attention_requests.ONLY_PROMPT
-
-
-def test_of_an_older_run_only_what_was_seen_is_left(under_test: CapturedHub) -> None:
-    run = under_test.begin_captured()
-    seen = under_test.attended(run, FIRST)
-    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-    under_test.begin_captured()
-
-    under_test.hub.capture(run, AttentionChoice(layer=1, head=0))
-    under_test.hub.capture(run, FIRST, 3)
-
-    captured = under_test.hub.attention(run)
-    assert under_test.captures() == []
-    assert (captured.maps, captured.notice) == ((seen,), attention_requests.FOLLOWED)
-
-
-def test_only_the_newest_runs_keep_their_maps(under_test: CapturedHub) -> None:
-    runs: list[LiveRun] = []
-    for _ in range(attention_requests.KEPT_MAPS + 1):
-        runs.append(under_test.begin_captured())
-        under_test.attended(runs[-1], FIRST)
-        under_test.engine.reply(RunEnded(run_id=runs[-1].run_id, state=RunState.DONE))
-
-    kept = [len(under_test.hub.attention(run).maps) for run in runs]
-
-    assert kept == [0] + [1] * attention_requests.KEPT_MAPS
-
-
 def test_one_query_is_asked_of_the_engine_and_kept_apart(under_test: CapturedHub) -> None:
     run = under_test.begin_captured()
     under_test.attended(run, FIRST)
@@ -141,42 +95,6 @@ def test_one_query_is_asked_of_the_engine_and_kept_apart(under_test: CapturedHub
     assert under_test.captures() == [CaptureAttention(run_id=run.run_id, choice=FIRST, query=2)]
     assert captured.exact_row is row
     assert len(captured.maps) == 1
-
-
-def test_after_the_run_what_was_seen_while_it_went_can_be_had_again(
-    under_test: CapturedHub,
-) -> None:
-    run = under_test.begin_captured()
-    maps = tuple(under_test.attended(run, FIRST, step) for step in range(3))
-    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-    under_test.hub.capture(run, AttentionChoice(layer=1, head=3))
-    under_test.attended(run, AttentionChoice(layer=1, head=3))
-
-    under_test.hub.capture(run, FIRST)
-
-    captured = under_test.hub.attention(run)
-    assert (captured.choice, captured.maps, captured.notice) == (FIRST, maps, "")
-
-
-def test_after_a_run_with_all_heads_each_of_them_can_be_had_for_every_step(
-    under_test: CapturedHub,
-) -> None:
-    every = AttentionChoice(layer=1, is_all_heads=True)
-    run = under_test.begin_captured(every)
-    weights = np.arange(12, dtype=np.float32).reshape(4, 1, 3)
-    seen = AttentionMap(
-        choice=every, heads=(0, 1, 2, 3), query_tokens=1, kv_tokens=3, weights=weights
-    )
-    under_test.engine.reply(Attended(run_id=run.run_id, step_index=0, attention=seen))
-    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
-
-    under_test.hub.capture(run, AttentionChoice(layer=1, head=2))
-
-    [own] = under_test.hub.attention(run).maps
-    assert own.heads == (2,)
-    assert own.weights is not None
-    assert own.weights.tolist() == [[[6.0, 7.0, 8.0]]]
-    assert under_test.captures() == []
 
 
 @pytest.mark.parametrize(
@@ -194,7 +112,7 @@ def test_a_row_that_several_requests_take_in_turn_is_not_captured(
 
     under_test.hub.capture(run, AttentionChoice(layer=0))
 
-    assert under_test.hub.attention(run).notice == attention_requests.SHARED_ROWS
+    assert under_test.hub.attention(run).notice == attention_words.SHARED_ROWS
     assert [capture.choice for capture in under_test.captures()] == [None]
     under_test.attended(run, FIRST)
     assert under_test.hub.attention(run).maps == ()
@@ -208,7 +126,7 @@ def test_a_shared_row_cannot_be_captured_either_where_capturing_was_off(
     under_test.hub.capture(run, AttentionChoice(layer=0))
 
     captured = under_test.hub.attention(run)
-    assert (captured.choice, captured.notice) == (None, attention_requests.SHARED_ROWS)
+    assert (captured.choice, captured.notice) == (None, attention_words.SHARED_ROWS)
     assert under_test.captures() == []
 
 

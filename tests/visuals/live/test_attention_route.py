@@ -16,7 +16,6 @@ from inference.records.attention import AttentionChoice
 from tests.visuals.live_doubles import FIRST, CapturedHub, taken_apart, viewers_left
 from tests.visuals.traces import trace_of
 from visuals.live.attention_feed import Captured
-from visuals.live.attention_requests import RECORDED
 from visuals.live.attention_route import attention_routes
 from visuals.live.live_run import LiveRun
 
@@ -132,6 +131,6 @@ def test_a_message_that_takes_long_holds_up_no_other_viewer(
             state = taken_apart(socket.receive_bytes())
 
         assert not go_on.is_set()
-        assert state.header["notice"] == RECORDED
+        assert state.header["choice"] is None
         go_on.set()
         assert taken_apart(late.receive_bytes()).header["kind"] == "state"

@@ -10,8 +10,9 @@ import pytest
 from inference.process.messages import RunEnded
 from inference.records.status import RunState
 from inference.runs.store import RunStore
-from tests.visuals.live_doubles import HubUnderTest
+from tests.visuals.live_doubles import FIRST, CapturedHub, HubUnderTest
 from tests.visuals.traces import trace_of
+from visuals.live.attention_requests import KEPT_MAPS
 from visuals.live.live_run import LiveRun
 from visuals.live.registry import KEPT_RUNS
 from visuals.live.run_saver import RunSaver
@@ -156,3 +157,40 @@ def test_a_run_that_the_registry_has_forgotten_comes_back_under_its_id(tmp_path:
     assert under_test.hub.find("run") is run
     assert under_test.hub.snapshot(run) == trace
     assert under_test.hub.reopen("never-made") is None
+
+
+def test_a_kept_run_has_the_weights_that_were_captured(tmp_path: Path) -> None:
+    """A link opened by a later server used to show a grey square."""
+    store = RunStore(tmp_path)
+    under_test = CapturedHub()
+    run = under_test.begin_captured()
+    under_test.step(run, 0, "o")
+    under_test.attended(run, FIRST)
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    RunSaver(store).keep_once(under_test.hub)
+
+    later = HubUnderTest(RunSaver(RunStore(tmp_path))).hub
+    reopened = later.reopen(run.run_id)
+
+    assert reopened is not None
+    captured = later.attention(reopened)
+    assert (captured.choice, len(captured.maps)) == (FIRST, 1)
+
+
+def test_weights_dropped_from_memory_come_from_the_run_file(tmp_path: Path) -> None:
+    saver = RunSaver(RunStore(tmp_path))
+    under_test = CapturedHub(saver)
+    run = under_test.begin_captured()
+    under_test.step(run, 0, "o")
+    under_test.attended(run, FIRST)
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+    saver.keep_once(under_test.hub)
+    for _ in range(KEPT_MAPS):
+        other = under_test.begin_captured()
+        under_test.engine.reply(RunEnded(run_id=other.run_id, state=RunState.DONE))
+
+    captured = under_test.hub.attention(run)
+
+    assert run.recording is not None
+    assert run.recording.attention.all() == ()
+    assert (captured.choice, len(captured.maps)) == (FIRST, 1)
