@@ -11,6 +11,7 @@ import streamlit as st
 from inference.process.messages import LoadModel
 from visuals.live.app_services import app_hub, app_saver, app_templates
 from visuals.live.attention_route import attention_routes
+from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
 from visuals.live.page_addresses import page_routes
 from visuals.live.route import live_routes
@@ -46,6 +47,7 @@ routes = [
     *live_routes(app_hub()),
     *attention_routes(app_hub()),
     *engine_routes(app_hub()),
+    *check_routes(app_hub()),
     *panel_routes(),
     *page_routes(),
 ]

@@ -10,6 +10,7 @@ from visuals.pages.device import device_page
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
+from visuals.pages.self_check import self_check_page
 
 HUB = STAGE.under_test.hub
 
@@ -25,6 +26,7 @@ PAGES = {
     "batching": lambda: batching_page(HUB),
     "device": lambda: device_page(HUB),
     "runs": lambda: runs_page(HUB, STAGE.store, WaysOut(compare=stay, live=stay)),
+    "check": lambda: self_check_page(HUB),
     "none": lambda: None,
 }
 

@@ -46,8 +46,9 @@ def shown_run(page: AppTest) -> LiveRun:
 
 
 def panel_data(page: AppTest) -> dict[str, object]:
-    [panel] = page.get("bidi_component")
-    return json.loads(panel.proto.json)
+    every = [json.loads(each.proto.json) for each in page.get("bidi_component")]
+    [panel] = [data for data in every if "run_id" in data]
+    return panel
 
 
 def start(page: AppTest, prompt: str = "hello") -> LiveRun:

@@ -33,6 +33,7 @@ def _words(trace: RunTrace) -> dict[str, str]:
         **_asked(trace),
         "Decode steps": info.decode.value,
         "Clock": info.clock,
+        "Self-check": info.check_warning,
         "Made on": f"{date_text(info.started_at)} (UTC)",
         "Versions": ", ".join(f"{name} {version}" for name, version in info.versions),
     }

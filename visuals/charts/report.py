@@ -78,6 +78,7 @@ def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str
             f"<h1>{escape(title)}</h1>",
             _made_with(parts),
             _headline(traces[0]) if is_one else "",
+            _warnings(traces),
             f"<h2>Figures</h2>{table_html(parts.figures)}",
             _charts(parts),
             _texts(parts),
@@ -115,6 +116,12 @@ def _headline(trace: RunTrace) -> str:
         for one in figures
     )
     return f'<ul class="headline">{items}</ul>'
+
+
+def _warnings(traces: Sequence[RunTrace]) -> str:
+    """Return what must be known of all figures below: where a model failed its self-check."""
+    said = dict.fromkeys(trace.info.check_warning for trace in traces if trace.info.check_warning)
+    return "".join(f'<p class="check-warning">{escape(one)}</p>' for one in said)
 
 
 def _charts(parts: _Parts) -> str:

@@ -75,7 +75,7 @@ def frame(
     batch, slot_tables = batch_parts(drawn, tally)
     body: Frame = {
         "v": VERSION,
-        "run": _run(status) | {"ended": finish_words(trace)},
+        "run": _run(status) | {"ended": finish_words(trace), "warning": trace.info.check_warning},
         "from": start,
         "to": start + len(prompt) + steps,
         "total": total,

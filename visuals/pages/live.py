@@ -27,6 +27,7 @@ from visuals.pages.session import bound, change, enter_page, session, take_setti
 from visuals.pages.settings_of_runs import settings_of, settings_of_trace
 from visuals.pages.transport_buttons import hold_button, step_button, stop_button
 from visuals.pages.widget_keys import RUN_FILE
+from visuals.panel.check_badge import check_badge
 from visuals.panel.loading import loading_line
 
 TOOLS_WIDTH = 640
@@ -46,6 +47,7 @@ def live_page(hub: Hub) -> None:
                 prompt_tools(hub)
                 batch_tools(hub)
                 _run_file_actions(hub, state, run)
+    check_badge(hub)
     if state.sentence:
         st.error(escaped(state.sentence), icon=":material/error:")
     if state.note:

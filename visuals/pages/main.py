@@ -8,6 +8,7 @@ import streamlit as st
 
 from inference.counting.shape_jobs import app_shape_jobs
 from visuals.live.app_services import app_groups, app_hub, app_saver, app_store
+from visuals.live.check_route import CHECK_PAGE
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
@@ -16,6 +17,7 @@ from visuals.pages.late_values import keep_late_values
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
+from visuals.pages.self_check import self_check_page
 
 
 def show_live() -> None:
@@ -41,6 +43,11 @@ def show_batching() -> None:
 def show_device() -> None:
     """Show the Device page on the app's hub."""
     device_page(app_hub())
+
+
+def show_self_check() -> None:
+    """Show the Self-check page on the app's hub."""
+    self_check_page(app_hub())
 
 
 def show_runs() -> None:
@@ -77,6 +84,7 @@ def main() -> None:
             st.Page(show_batching, title="Batching", url_path="batching"),
             st.Page(show_device, title="Device", url_path="device"),
             st.Page(show_runs, title="Runs", url_path="runs"),
+            st.Page(show_self_check, title="Self-check", url_path=CHECK_PAGE),
         ],
         position="top",
     ).run()

@@ -63,6 +63,11 @@ def loading_styles() -> str:
     return (_STYLES / "loading.css").read_text(encoding="utf-8")
 
 
+def badge_styles() -> str:
+    """Return the style sheet of the badge beside the model's name."""
+    return (_STYLES / "badge.css").read_text(encoding="utf-8")
+
+
 def styles() -> str:
     """Return all styles of the live panel as one sheet."""
     return "\n".join((_STYLES / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_ORDER)

@@ -90,6 +90,21 @@ def test_the_run_file_inside_is_the_runs_themselves() -> None:
     assert read_bytes(gzip.decompress(base64.b64decode(data))) == traces
 
 
+def test_a_model_that_failed_its_check_is_said_over_the_figures_and_in_what_it_was_made_with() -> (
+    None
+):
+    warning = "The self-check differs: ids <3 of 8>."
+    marked = replace(run(), info=replace(run_info(), check_warning=warning))
+
+    html = report_html([marked, marked, run()], SCRIPT, title="Runs")
+
+    said = '<p class="check-warning">The self-check differs: ids &lt;3 of 8&gt;.</p>'
+    assert html.count(said) == 1
+    assert html.index(said) < html.index("<h2>Figures</h2>")
+    assert "<dt>Self-check</dt>" in html
+    assert 'check-warning">' not in report_html([run()], SCRIPT, title="A run")
+
+
 def test_an_empty_run_has_a_report() -> None:
     html = report_html([trace_of([b"a"], [])], SCRIPT, title="Nothing yet")
 

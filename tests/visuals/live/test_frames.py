@@ -195,6 +195,14 @@ def test_a_run_that_waits_has_its_place_and_nothing_else() -> None:
     assert (shown["from"], shown["to"], shown["total"]) == (0, 0, 0)
 
 
+def test_every_frame_says_what_the_check_of_its_model_found_to_differ() -> None:
+    trace = empty_trace()
+    marked = replace(trace, info=replace(trace.info, check_warning="It differs."))
+
+    assert frame(trace, RUNNING, 0)["run"]["warning"] == ""
+    assert frame(marked, RUNNING, 0)["run"]["warning"] == "It differs."
+
+
 def test_a_run_without_a_step_shows_its_prompt_and_model() -> None:
     shown = frame(empty_trace(), RUNNING, 0)
 

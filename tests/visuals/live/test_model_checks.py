@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 
 from inference.process.messages import Checked, CheckFailed, CheckModel, EngineDied, RunEnded
-from inference.records.checks import Check, CheckKind, CheckOutcome, CheckSubject, SelfCheck
+from inference.records.checks import CheckOutcome
 from inference.records.status import RunState
-from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready
+from tests.builders import DEFAULT_LOAD, model_ready
+from tests.visuals.checks import BEGUN, FAILED, PASSED, SUBJECT, WRONG
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.model_checks import NOT_KEPT, ModelCheckStatus
-
-SUBJECT = CheckSubject(
-    model_id="tiny",
-    device=TINY_DEVICE,
-    attention="sdpa",
-    kernels="",
-    machine="a machine",
-    versions=(),
-    program="p",
-    weights="w",
-)
-BEGUN = SelfCheck(subject=SUBJECT, checked_at=datetime(2026, 1, 2, tzinfo=UTC))
-WRONG = Check(
-    kind=CheckKind.IDS,
-    outcome=CheckOutcome.DIFFERS,
-    compared="The ids",
-    reference="those of generate",
-    found="3 of 8 ids are the same",
-)
-FAILED = replace(BEGUN, checks=(WRONG,), is_whole=True)
-PASSED = replace(FAILED, checks=(replace(WRONG, outcome=CheckOutcome.PASSED),))
 
 
 @pytest.fixture

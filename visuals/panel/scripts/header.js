@@ -50,7 +50,9 @@ export class HeaderPanel {
     this.bar = make("progress");
     this.bar.max = 1;
     this.notice.append(this.noticeText, this.bar);
-    this.box.append(line, this.figures, this.notice);
+    this.warning = make("p", "notice bad");
+    this.warning.hidden = true;
+    this.box.append(line, this.figures, this.warning, this.notice);
     parent.append(this.box);
     /** @type {Map<string, FigureBox>} */
     this.boxes = new Map();
@@ -74,7 +76,7 @@ export class HeaderPanel {
     this.most = 0;
     this.prompt = null;
     this.model.textContent = this.ctx.data.label || "";
-    this.notice.hidden = true;
+    this.notice.hidden = this.warning.hidden = true;
     this.hasWaited = false;
     this.fed();
     this.stage(null);
@@ -241,6 +243,8 @@ export class HeaderPanel {
     const words = run.held ? HELD : STATE_WORDS[run.state] || run.state;
     this.state.textContent = run.ended ? `${words}: ${run.ended}` : words;
     this.state.dataset.state = run.state;
+    this.warning.hidden = !run.warning;
+    this.warning.textContent = run.warning || "";
     const isWaiting = run.state === "queued" || run.state === "loading";
     let text = run.message;
     if (run.state === "queued" && run.queue_position) {

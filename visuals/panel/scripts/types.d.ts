@@ -42,6 +42,15 @@ export type LoadingComponent = {
   parentElement: HTMLElement | ShadowRoot;
 };
 
+/** What was checked of the model held, as the server says it. */
+export type BadgeStatus = { model: string; state: string; words: string; is_changing: boolean };
+
+/** What Streamlit calls the badge's script with. */
+export type BadgeComponent = {
+  data: { entry: string; scripts: string; status_address: string; page_address: string; status: BadgeStatus };
+  parentElement: HTMLElement | ShadowRoot;
+};
+
 export type RunStatus = {
   state: string;
   final: boolean;
@@ -51,6 +60,7 @@ export type RunStatus = {
   stage_ratio: number | null;
   queue_position: number | null;
   held?: boolean; // its first step waits until this page has been drawn
+  warning?: string; // what the self-check of its model found to differ
 };
 
 /** Tell the server that a frame was drawn, and for how long that kept the main thread. */
