@@ -78,8 +78,8 @@ def check_model(
         limits: What to keep to.
         before: A check of it that was cut short; only what it left out is done.
     """
-    clock = clock_for(loaded.model.device)
-    checker = Checker(loaded, limits)
+    watch = _Stopwatch(loaded, limits.budget_s)
+    checker = Checker(loaded, lambda: limits.should_stop() or watch.is_late)
     done = {check.kind: check for check in before.checks} if before is not None else {}
     state = SelfCheck(subject=subject_of(loaded), checked_at=datetime.now(UTC))
     yield state
@@ -88,18 +88,46 @@ def check_model(
         check = None if check is not None and check.is_late else check
         pieces = checker.pieces(kind)
         while check is None:
-            if limits.budget_s is not None and state.took_s > limits.budget_s:
-                check = impossible(kind, _late(state.took_s), is_late=True)
+            if watch.is_late:
+                check = impossible(kind, _late(watch.spent_s), is_late=True)
                 break
-            started_s = clock.now_s()
-            check = _next_piece(pieces, kind)
-            state = replace(state, took_s=state.took_s + clock.now_s() - started_s)
+            with watch:
+                check = _next_piece(pieces, kind)
+            state = replace(state, took_s=watch.spent_s)
             if check is None:
                 yield state
         pieces.close()
         state = replace(state, checks=(*state.checks, check))
         yield state
     yield replace(state, is_whole=True, checked_at=datetime.now(UTC))
+
+
+class _Stopwatch:
+    """The time spent in pieces, without what comes between them."""
+
+    def __init__(self, loaded: LoadedModel, budget_s: float | None) -> None:
+        self._clock = clock_for(loaded.model.device)
+        self._budget_s = budget_s
+        self._before_s = 0.0
+        self._started_s: float | None = None
+
+    def __enter__(self) -> None:
+        self._started_s = self._clock.now_s()
+
+    def __exit__(self, *_error: object) -> None:
+        self._before_s, self._started_s = self.spent_s, None
+
+    @property
+    def spent_s(self) -> float:
+        """Until now."""
+        if self._started_s is None:
+            return self._before_s
+        return self._before_s + self._clock.now_s() - self._started_s
+
+    @property
+    def is_late(self) -> bool:
+        """Whether more was spent than there is."""
+        return self._budget_s is not None and self.spent_s > self._budget_s
 
 
 def _late(took_s: float) -> str:
@@ -124,10 +152,10 @@ def _next_piece(pieces: Pieces, kind: CheckKind) -> Check | None:
 class Checker:
     """The checks of one model, with what several of them need made once."""
 
-    def __init__(self, loaded: LoadedModel, limits: CheckLimits) -> None:
+    def __init__(self, loaded: LoadedModel, should_stop: Callable[[], bool]) -> None:
         self._loaded = loaded
         self._model = loaded.model
-        self._should_stop = limits.should_stop
+        self._should_stop = should_stop
         self._run: EngineRun | None = None
         self._plain: Tensor | None = None
 

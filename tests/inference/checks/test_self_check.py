@@ -152,20 +152,20 @@ def test_attention_that_scales_wrongly_shows_in_the_attention_alone() -> None:
 
 
 class FastClock(HostClock):
-    """A step clock that says half of what a step took."""
+    """A step clock that leaves out nearly all of a step."""
 
     def end_timing(self) -> float:
-        return super().end_timing() / 2
+        return super().end_timing() / 1000
 
 
 class SlowClock(HostClock):
-    """A step clock that says twice what a step took."""
+    """A step clock that says more than there was, by far more than what lies between two steps."""
 
     def end_timing(self) -> float:
-        return super().end_timing() * 2
+        return super().end_timing() + 1000
 
 
-@pytest.mark.parametrize("clock", [FastClock(), SlowClock()], ids=["half", "double"])
+@pytest.mark.parametrize("clock", [FastClock(), SlowClock()], ids=["fast", "slow"])
 def test_a_clock_that_is_off_differs_from_the_wall_clock(clock: HostClock) -> None:
     check = clock_check(_end_of(engine_run(tiny_model("llama"), (1, 2, 3), 4, clock)))
 

@@ -199,8 +199,9 @@ def test_every_frame_says_what_the_check_of_its_model_found_to_differ() -> None:
     trace = empty_trace()
     marked = replace(trace, info=replace(trace.info, check_warning="It differs."))
 
-    assert frame(trace, RUNNING, 0)["run"]["warning"] == ""
-    assert frame(marked, RUNNING, 0)["run"]["warning"] == "It differs."
+    runs: list[Any] = [frame(one, RUNNING, 0)["run"] for one in (trace, marked)]
+
+    assert [run["warning"] for run in runs] == ["", "It differs."]
 
 
 def test_a_run_without_a_step_shows_its_prompt_and_model() -> None:

@@ -26,7 +26,8 @@ def test_the_entries_and_all_that_they_import_come_from_one_versions_folder(
     client: TestClient,
 ) -> None:
     seen: set[str] = set()
-    waiting = [f"{scripts_address()}/0/{entry}" for entry in ("main.js", "loading_line.js")]
+    entries = ("main.js", "loading_line.js", "check_badge.js")
+    waiting = [f"{scripts_address()}/0/{entry}" for entry in entries]
     while waiting:
         address = waiting.pop()
         if address in seen:
