@@ -10,6 +10,7 @@ import torch
 
 from inference.calibration.ceilings import RoofPlan, usual_plan
 from inference.engine.clock import clock_for
+from inference.engine.graph_capture import CAPTURES
 from inference.engine.loop import GenerationOptions
 from inference.models.loading import LoadedModel, OnStage, load_model
 from inference.models.tokenization import TextCodec
@@ -143,12 +144,12 @@ class Bench:
         return ids, trace.info.decode_note
 
     def close(self) -> None:
-        """Give the device's memory back."""
-        self.backend.prepare(DecodeMode.EAGER, 1, 1)
-        self.backend.start()
+        """Give the device's memory back: caches, recorded steps and the weights themselves."""
+        self.backend.release_prepared()
+        del self.loaded, self.headless, self.backend
         gc.collect()
         if self.device.type == "cuda":
-            torch.cuda.empty_cache()
+            CAPTURES.release_memory()
 
 
 STATIC = GenerationOptions(cache=CacheKind.STATIC)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from statistics import median
 
-import torch
+from transformers import PreTrainedModel
 
 from inference.calibration.ceilings import ShouldStop
 from inference.calibration.timings import Stopwatch, Timing, quiet_timings
@@ -29,7 +29,7 @@ from inference.records.errors import BackendError, InputError, OutOfMemoryError
 WARM_UPS = 2  # the first call with a new number of rows may compile or choose kernels
 REPEATS = 3
 
-FreeBytes = Callable[[torch.device], int | None]
+FreeBytes = Callable[[PreTrainedModel], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ def _check_fits(loaded: LoadedModel, batch: int, context: int, free_bytes: FreeB
         msg = f"the model takes {limit:,} tokens, not {context:,}"
         raise BackendError(msg)
     needed = batch * kv_stored_bytes(loaded.shape, context)
-    free = free_bytes(loaded.model.device)
+    free = free_bytes(loaded.model)
     if free is not None and needed > free:
         msg = f"{batch} rows of {context:,} tokens need {needed / 2**30:.2f} GiB of keys and values"
         msg += f" and {free / 2**30:.2f} GiB are free"

@@ -22,6 +22,7 @@ from inference.engine.batch import RowPadding
 from inference.engine.cache_rows import CacheLane, align_right, rows_obstacle, whole_windows
 from inference.engine.caches import build_cache, cache_state, tokens_seen
 from inference.engine.cuda_graphs import PreparedStep, StepStore
+from inference.engine.expert_kernels import ExpertKernels
 from inference.engine.finite_masks import FiniteMasks
 from inference.models.family_limits import (
     STATES_ONLY,
@@ -37,6 +38,7 @@ from inference.records.errors import (
     OutOfMemoryError,
     UnsupportedModelError,
     first_line,
+    is_out_of_memory,
 )
 from inference.records.options import CacheKind, DecodeMode
 from inference.records.steps import CacheState
@@ -102,6 +104,7 @@ class TorchBackend:
         self._latest: _Pass | None = None
         self._max_tokens: int | None = None
         self._probe = Probe(model)
+        self._experts = ExpertKernels(model)
         self._steps = StepStore(model, self._cache_argument)
         self._prepared: PreparedStep | None = None
 
@@ -131,11 +134,17 @@ class TorchBackend:
         self._batch = self._prepared = None  # the old tensors go before the new ones come
         if mode is DecodeMode.EAGER:
             return ""
+        self._experts.use(is_decode=True)
         made = self._steps.prepare(mode, rows, columns)
         if isinstance(made, str):
             return made
         self._prepared = made
         return ""
+
+    def release_prepared(self) -> bool:
+        """Give the memory of prepared steps back; False when there are none."""
+        self._batch = self._prepared = None
+        return self._steps.clear()
 
     @torch.inference_mode()
     def start(self, kind: CacheKind = CacheKind.DYNAMIC, max_tokens: int | None = None) -> None:
@@ -321,7 +330,7 @@ class TorchBackend:
         except (torch.OutOfMemoryError, MemoryError) as error:
             raise OutOfMemoryError(_memory_sentence(fed)) from error
         except MODEL_ERRORS as error:
-            if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
+            if is_out_of_memory(error):
                 raise OutOfMemoryError(_memory_sentence(fed)) from error
             msg = f"{type(self._model).__name__} failed on this step ({first_line(error)}); try "
             msg += "another dtype or kind of cache, or choose another model"
@@ -336,6 +345,7 @@ class TorchBackend:
             self.decode = ready.bucket.mode
             return ready.step(fed, arguments)
         self.decode = DecodeMode.EAGER
+        self._experts.use(is_decode=lane.columns > 0 and fed.shape[1] == 1)
         is_padded = lane.attended is not None
         is_wide = self._model.dtype == torch.float64
         with FiniteMasks() if is_padded and is_wide else nullcontext():

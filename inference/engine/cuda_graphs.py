@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from subprocess import SubprocessError
 from typing import Any
 
 import torch
@@ -18,16 +19,19 @@ from torch import Tensor
 from transformers import Cache, PreTrainedModel
 
 from inference.engine.caches import build_cache, cache_obstacle, is_counted_on_device, set_columns
-from inference.engine.step_capture import Recorder, Work, mode_obstacle, recorder_for
-from inference.records.errors import first_line
+from inference.engine.graph_capture import recorder_for
+from inference.engine.step_capture import Recorder, Work, mode_obstacle
+from inference.records.errors import first_line, is_out_of_memory
 from inference.records.options import CacheKind, DecodeMode
 
 # Source: our choice. Attention reads all the room, so it is rounded up by little; runs of about the
 # same length share a bucket.
 BUCKET_COLUMNS = 256
 MOST_BUCKETS = 4
-# What a forward pass that cannot be prepared raises; torch's compiler errors are RuntimeErrors.
+# What a forward pass that cannot be prepared raises; torch's compiler errors are RuntimeErrors,
+# those of the compilers that it calls are not.
 PREPARE_ERRORS = (
+    SubprocessError,
     RuntimeError,
     ValueError,
     TypeError,
@@ -163,12 +167,27 @@ class StepStore:
             while len(self._kept) >= MOST_BUCKETS:
                 del self._kept[next(iter(self._kept))]  # its memory goes before the new one comes
             try:
-                recorder = self._make(mode, self._model.device)
-                kept = PreparedStep(self._model, bucket, self._cache_argument, recorder)
+                kept = self._made(bucket)
             except PREPARE_ERRORS as error:
                 return f"the step could not be prepared ({first_line(error)})"
         self._kept[bucket] = kept
         return kept
+
+    def clear(self) -> bool:
+        """Let all prepared steps go; False when there are none."""
+        had_some = bool(self._kept)
+        self._kept.clear()
+        return had_some
+
+    def _made(self, bucket: Bucket) -> PreparedStep:
+        """Prepare a step, if need be with the memory of those kept."""
+        recorder = self._make(bucket.mode, self._model.device)
+        try:
+            return PreparedStep(self._model, bucket, self._cache_argument, recorder)
+        except RuntimeError as error:
+            if not (is_out_of_memory(error) and self.clear()):
+                raise
+        return PreparedStep(self._model, bucket, self._cache_argument, recorder)
 
     def _why_not(self, mode: DecodeMode) -> str:
         reason = self._obstacle(mode, self._model.device)

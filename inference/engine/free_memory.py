@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 import psutil
 import torch
+from transformers import PreTrainedModel
 
 from inference.counting.what_if import as_stored
 from inference.engine.memory_limit import MemoryLimit
 from inference.engine.scheduler import check_rows_fit, largest_contexts
 from inference.models.loading import LoadedModel
+from inference.models.placement import devices_of, unused_gpu_bytes
 from inference.records.options import BatchPlan, CacheKind
 from inference.records.run import Request
 
@@ -18,17 +20,31 @@ from inference.records.run import Request
 SHARE_FOR_CACHE = 0.9
 
 
-def free_cache_bytes(device: torch.device) -> int | None:
-    """Return the bytes that keys and values may take; None where the device does not say."""
-    free_bytes = _free_bytes(device)
-    return None if free_bytes is None else int(free_bytes * SHARE_FOR_CACHE)
+def free_cache_bytes(model: PreTrainedModel) -> int | None:
+    """Return the bytes that keys and values may take; None where a device does not say.
+
+    Each device holds those of its own layers, so the one that is full first decides.
+    """
+    held = devices_of(model)
+    layers = sum(held.values())
+    if len(held) == 1 or not layers:
+        free_bytes = _free_bytes(model.device)
+        return None if free_bytes is None else int(free_bytes * SHARE_FOR_CACHE)
+    found: list[float] = []
+    for device, count in held.items():
+        free_bytes = _free_bytes(device)
+        if free_bytes is None:
+            return None
+        if count:
+            found.append(free_bytes * layers / count)
+    return int(min(found) * SHARE_FOR_CACHE)
 
 
 def check_memory(
     loaded: LoadedModel,
     requests: Sequence[Request],
     plan: BatchPlan,
-    free_bytes: Callable[[torch.device], int | None] = free_cache_bytes,
+    free_bytes: Callable[[PreTrainedModel], int | None] = free_cache_bytes,
     cache: CacheKind = CacheKind.DYNAMIC,
 ) -> None:
     """Raise unless the largest rows that can run together have room for their keys and values.
@@ -37,14 +53,12 @@ def check_memory(
         InputError: They do not fit; the sentence says how many do.
     """
     contexts = largest_contexts(requests, plan, loaded.context_limit)
-    check_rows_fit(as_stored(loaded.shape, cache), contexts, free_bytes(loaded.model.device))
+    check_rows_fit(as_stored(loaded.shape, cache), contexts, free_bytes(loaded.model))
 
 
 def _free_bytes(device: torch.device) -> int | None:
     if device.type == "cuda":
-        free_bytes, _total = torch.cuda.mem_get_info(device)
-        # What torch holds and does not use is free for new tensors.
-        return free_bytes + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return unused_gpu_bytes(device.index or 0)
     if device.type != "cpu":
         return None
     machine = psutil.virtual_memory()

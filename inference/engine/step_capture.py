@@ -8,9 +8,10 @@ where they are, and neither sees Python between two operations.
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import torch
@@ -25,6 +26,8 @@ Rewind = Callable[[], None]
 # that libraries have chosen their kernels and taken their memory.
 WARM_UPS = 3
 CPP_COMPILERS = ("g++", "clang++", "c++")
+C_COMPILERS = ("gcc", "clang", "cc")
+MOST_RECOMPILES = 256  # more shapes than a process prepares
 
 
 class Recorder(Protocol):
@@ -46,8 +49,16 @@ class Recorder(Protocol):
         ...
 
 
+def try_out(work: Work, rewind: Rewind) -> None:
+    """Do the work a few times: what it needs only once has then happened."""
+    for _ in range(WARM_UPS):
+        rewind()
+        work()
+    rewind()
+
+
 class PlainRecorder:
-    """Leaves the work as it is, after trying it out: what it needs only once has then happened.
+    """Leaves the work as it is, after trying it out.
 
     Attributes:
         mode: Eager.
@@ -58,42 +69,8 @@ class PlainRecorder:
 
     def record(self, work: Work, rewind: Rewind) -> Work:
         """Return the work itself."""
-        for _ in range(WARM_UPS):
-            rewind()
-            work()
-        rewind()
+        try_out(work, rewind)
         return work
-
-
-class GraphRecorder:
-    """Records a step as a CUDA graph.
-
-    Attributes:
-        mode: Graph.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self.mode = DecodeMode.GRAPH
-        self._device = device
-
-    def record(self, work: Work, rewind: Rewind) -> Work:
-        """Return a replay of the work; what it returns is overwritten by the next one."""
-        with torch.cuda.device(self._device):
-            current, side = torch.cuda.current_stream(), torch.cuda.Stream()
-            side.wait_stream(current)
-            with torch.cuda.stream(side):
-                PlainRecorder().record(work, rewind)
-            current.wait_stream(side)
-            graph = torch.cuda.CUDAGraph()
-            # Other threads may use the device meanwhile; only this one must keep to the rules.
-            with torch.cuda.graph(graph, stream=side, capture_error_mode="thread_local"):
-                result = work()
-
-        def replay() -> Tensor:
-            graph.replay()
-            return result
-
-        return replay
 
 
 class CompiledRecorder:
@@ -114,13 +91,18 @@ class CompiledRecorder:
 
 
 def _compiled(work: Work) -> Work:
+    """Compile for this shape alone.
+
+    All buckets are closures of one piece of code. They would share one cache of eight entries and
+    from the ninth on run eagerly, with a line in the log.
+    Source: torch 2.13, torch.compile's ``isolate_recompiles``; older releases raise the limit.
+    """
+    if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
+        return torch.compile(work, dynamic=False, isolate_recompiles=True)
+    from torch._dynamo import config  # noqa: PLC0415  loads a hundred modules
+
+    config.recompile_limit = MOST_RECOMPILES
     return torch.compile(work, dynamic=False)
-
-
-def recorder_for(mode: DecodeMode, device: torch.device) -> Recorder:
-    """Return what prepares steps in this mode on this device, where ``mode_obstacle`` is empty."""
-    plain: Recorder = GraphRecorder(device) if device.type == "cuda" else PlainRecorder()
-    return CompiledRecorder(plain) if mode is DecodeMode.COMPILED else plain
 
 
 def decode_options(device: torch.device) -> tuple[DecodeOption, ...]:
@@ -141,12 +123,18 @@ def _compile_obstacle(device: torch.device) -> str:
     if device.type == "cuda":
         if importlib.util.find_spec("triton") is None:
             return "torch.compile needs the package triton on a GPU, and it is not installed"
-        return ""
+        return _missing_compiler(
+            "CC", C_COMPILERS, "C compiler (gcc)"
+        )  # triton builds its launcher
     if device.type != "cpu":
         return f"torch.compile is not offered on {_named(device)}"
-    chosen = os.environ.get("CXX")
-    if not any(shutil.which(name) for name in ((chosen,) if chosen else CPP_COMPILERS)):
-        return "torch.compile needs a C++ compiler (g++), and none is installed"
+    return _missing_compiler("CXX", CPP_COMPILERS, "C++ compiler (g++)")
+
+
+def _missing_compiler(variable: str, names: Sequence[str], called: str) -> str:
+    chosen = os.environ.get(variable)
+    if not any(shutil.which(name) for name in ((chosen,) if chosen else names)):
+        return f"torch.compile needs a {called}, and none is installed"
     return ""
 
 

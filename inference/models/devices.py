@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -18,6 +20,7 @@ DTYPES = {
     "float16": torch.float16,
 }
 AUTO = "auto"
+SYSCTL_S = 5.0  # it answers in milliseconds
 SPREAD = "cuda:all"
 
 
@@ -117,12 +120,25 @@ def describe_device(device: torch.device, dtype: torch.dtype) -> Device:
 
 def processor_name() -> str:
     """Return the processor's product name, or its architecture where the system has none."""
+    if sys.platform == "darwin":
+        return _apple_name() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(names, platform.machine())
+
+
+def _apple_name() -> str:
+    """Return a Mac's chip as Apple names it; ``platform`` knows it as arm only."""
+    asked = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
+    try:
+        return subprocess.run(
+            asked, capture_output=True, text=True, timeout=SYSCTL_S, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
 
 
 def available_devices() -> tuple[str, ...]:

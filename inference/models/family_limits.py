@@ -52,6 +52,8 @@ def static_obstacle(model: PreTrainedModel) -> str:
     config: Any = model.config.get_text_config(decoder=True)
     if layer_kinds(model) <= STATES_ONLY:
         return "it keeps no keys and values"
+    if _attends_without_mask(model):
+        return "flash attention is given no mask and would attend to the room that is still empty"
     if not getattr(model, "_can_compile_fullgraph", False):
         return "the library does not support it for this architecture"
     if config.model_type == "falcon" and config.alibi:
@@ -67,6 +69,16 @@ def eager_obstacle(model: PreTrainedModel) -> str:
     if config.model_type == "falcon" and config.alibi:
         return "the library's eager attention adds this model's position biases twice"
     return ""
+
+
+def _attends_without_mask(model: PreTrainedModel) -> bool:
+    """Tell whether attention is by a kernel that takes its lengths from the cache's tensors.
+
+    Source: transformers 5.24, generation/utils.py and modeling_flash_attention_utils.py: under a
+    static cache these kernels need a mask to leave out rows that hold nothing yet.
+    """
+    implementation = getattr(model.config, "_attn_implementation", None) or ""
+    return "flash" in implementation
 
 
 def layer_kinds(model: PreTrainedModel) -> frozenset[str]:

@@ -26,7 +26,14 @@ from inference.kernels.install import install, switched_off
 from inference.models.attention_implementations import check_attention
 from inference.models.devices import SPREAD, choice_note, choose_device, describe_device
 from inference.models.model_files import ModelFiles, locate
-from inference.models.placement import Layout, free_gpu_bytes, placement, placing, spread_note
+from inference.models.placement import (
+    Layout,
+    check_on_gpus,
+    free_gpu_bytes,
+    placement,
+    placing,
+    spread_note,
+)
 from inference.models.shapes import model_shape
 from inference.models.tokenizer_files import read_tokenizer
 from inference.records.errors import (
@@ -34,6 +41,7 @@ from inference.records.errors import (
     OutOfMemoryError,
     UnsupportedModelError,
     first_line,
+    is_out_of_memory,
 )
 from inference.records.model import Device, ModelShape, TokenizerFiles
 from inference.records.options import AttentionKind
@@ -114,7 +122,7 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     if torch_device.type == "cpu":
         check_room(files, config, torch_dtype)
     needed_bytes = weight_bytes_in(files, config, torch_dtype)
-    free = free_gpu_bytes(device, torch_device)
+    free = free_gpu_bytes(device, torch_device, needed_bytes)
     is_spread = device == SPREAD
     layout = placement(files.model_id, needed_bytes, torch_device, free, is_spread=is_spread)
     chosen = {} if attention is AttentionKind.AUTO else {"attn_implementation": attention.value}
@@ -239,6 +247,7 @@ def _read_weights(
         if missing:
             reason = f"{len(missing)} tensors are missing, {missing[0]} first"
             raise FetchError(_damaged(files, reason))
+        check_on_gpus(files.model_id, network)
         if isinstance(layout, torch.device) and network.device != layout:
             network = network.to(layout)
         return network.eval().requires_grad_(False)  # noqa: FBT003  torch's own signature
@@ -256,7 +265,7 @@ def plain_errors(files: ModelFiles) -> Generator[None]:
         msg += "choose a model without it"
         raise UnsupportedModelError(msg) from error
     except RuntimeError as error:
-        if "allocate memory" in str(error):  # the CPU allocator raises a plain RuntimeError
+        if is_out_of_memory(error):
             raise OutOfMemoryError(_no_room(files)) from error
         raise FetchError(_damaged(files, first_line(error))) from error
     except pickle.UnpicklingError as error:

@@ -14,17 +14,19 @@ from typing import Protocol
 
 from inference.engine.clock import StepClock, clock_for, marks_for, sleep
 from inference.engine.free_memory import check_memory
+from inference.engine.graph_capture import CAPTURES
 from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
 from inference.engine.part_times import PartMeter
 from inference.engine.row_backend import TorchRowBackend
 from inference.engine.run_delay import why_unknown
 from inference.models.devices import gpu_id
 from inference.models.loading import LoadedModel
+from inference.models.placement import devices_of
 from inference.process.messages import Generate
 from inference.process.orders import RunOrder
 from inference.process.telemetry import Telemetry
 from inference.records.costs import Ceilings
-from inference.records.errors import TokenByTokenError
+from inference.records.errors import InputError, TokenByTokenError
 from inference.records.options import DecodeMode
 from inference.records.run import Request, RunInfo
 from inference.records.status import LoadStage, RunState
@@ -103,7 +105,8 @@ class Runner:
         self.loaded = loaded
         self.clock: StepClock = clock_for(device)
         self.backend = TorchRowBackend(loaded.model)
-        marks = marks_for(device)
+        # Marks are in one device's stream, and layers on others leave it idle.
+        marks = marks_for(device) if len(devices_of(loaded.model)) == 1 else None
         meter = PartMeter(loaded.model, marks) if marks is not None else None
         if meter is not None:
             self.backend.is_watched = lambda: meter.is_on
@@ -114,14 +117,16 @@ class Runner:
         """Carry out one run; whatever ends it, the sink gets the end."""
         if plan.options.decode is not DecodeMode.EAGER:
             sink.preparing(LoadStage(stage=PREPARING[plan.options.decode]))
-        options, note = self.engine.prepare(plan.requests, plan.options)
+        refusal = self._refusal(plan)
+        options, note = self.engine.prepare(() if refusal else plan.requests, plan.options)
         sink.started(self._info(plan, options, note))
         zero_s = self.clock.now_s()
         self.engine.idle = sink.idle
         telemetry = Telemetry(self.clock, sink.sampled, gpu=gpu_id(self.loaded.model.device))
         telemetry.start(zero_s)
         try:
-            check_memory(self.loaded, plan.requests, plan.options.plan, cache=plan.options.cache)
+            if refusal is not None:
+                raise refusal
             steps = self.engine.generate(
                 plan.requests, seed=plan.seed, zero_s=zero_s, options=options
             )
@@ -134,6 +139,24 @@ class Runner:
             telemetry.stop()
             self.engine.idle = sleep  # the engine outlives the sink, which may hold the engine
         sink.ended(state, message, (*telemetry.unavailable(), *_no_delays()))
+
+    def _refusal(self, plan: RunPlan) -> InputError | None:
+        """Return why there is no room for the run; steps prepared for others give theirs up first.
+
+        Asked before this run's own step is prepared, which takes the very room that is asked for.
+        """
+        refusal = self._missing_room(plan)
+        if refusal is not None and self.backend.release_prepared():
+            CAPTURES.release_memory()
+            refusal = self._missing_room(plan)
+        return refusal
+
+    def _missing_room(self, plan: RunPlan) -> InputError | None:
+        try:
+            check_memory(self.loaded, plan.requests, plan.options.plan, cache=plan.options.cache)
+        except InputError as refusal:
+            return refusal
+        return None
 
     def _info(self, plan: RunPlan, options: GenerationOptions, decode_note: str) -> RunInfo:
         """Return what a run is made with, dated now."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from inference.calibration.ceilings_store import saved_ceilings
 from inference.engine.caches import cache_options
 from inference.engine.clock import clock_for
+from inference.engine.graph_capture import CAPTURES
 from inference.engine.step_capture import decode_options
 from inference.models.attention_implementations import attention_options
 from inference.models.devices import device_options
@@ -148,7 +149,11 @@ class EngineHost:
         self._runner = self._run = None
         self._checks.forget()
         self._recaptures.forget()
-        gc.collect()  # the old weights go before the new ones come
+        # The old weights go before the new ones come. Hooks and kernels make cycles with them, and
+        # what is frozen is never collected.
+        gc.unfreeze()
+        gc.collect()
+        CAPTURES.release_memory()
         try:
             loaded = load_model(
                 command.model,

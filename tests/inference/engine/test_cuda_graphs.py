@@ -6,11 +6,13 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch._dynamo.testing import CompileCounter
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import (
     LlamaConfig,
@@ -25,7 +27,13 @@ from transformers import (
 )
 
 from inference.engine.clock import HostMarks
-from inference.engine.cuda_graphs import BUCKET_COLUMNS, MOST_BUCKETS, StepStore, bucket_for
+from inference.engine.cuda_graphs import (
+    BUCKET_COLUMNS,
+    MOST_BUCKETS,
+    PreparedStep,
+    StepStore,
+    bucket_for,
+)
 from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
 from inference.engine.part_times import PartMeter
 from inference.engine.row_backend import TorchRowBackend
@@ -268,8 +276,8 @@ def test_a_capture_that_fails_leaves_an_eager_run_with_the_reason() -> None:
     assert note == (
         "the step could not be prepared (operation not permitted when stream is capturing)"
     )
-    assert [replace(event, started_s=0.0) for event in events] == [
-        replace(event, started_s=0.0) for event in eager
+    assert [replace(event, started_s=0.0, run_delay_s=0.0) for event in events] == [
+        replace(event, started_s=0.0, run_delay_s=0.0) for event in eager
     ]
 
 
@@ -389,6 +397,30 @@ def test_dynamo_follows_a_step_over_the_static_buffers() -> None:
     assert ids_of(compiled) == ids_of(eager)
 
 
+def test_more_buckets_than_dynamos_limit_are_all_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the ninth closure of one piece of code on, steps were eager and called compiled."""
+    counted = CompileCounter()
+    with_backend = functools.partial(torch.compile, backend=counted)
+    monkeypatch.setattr(torch, "compile", functools.wraps(torch.compile)(with_backend))
+    torch._dynamo.reset()
+    made: list[PreparedStep] = []
+    store = StepStore(
+        LlamaForCausalLM(tiny_config(num_hidden_layers=1)).eval(),
+        "cache",
+        make=lambda _mode, _device: CompiledRecorder(PlainRecorder()),
+        obstacle=lambda _mode, _device: "",
+    )
+
+    for rows in range(1, torch._dynamo.config.recompile_limit + 3):
+        before = counted.frame_count
+        step = store.prepare(DecodeMode.COMPILED, rows, 8)
+        assert isinstance(step, PreparedStep), step
+        made.append(step)
+        assert counted.frame_count > before, f"{rows} rows"
+
+    assert len(made) > torch._dynamo.config.recompile_limit
+
+
 class HostReads(TorchDispatchMode):
     """Notes what a capture forbids: values read by the host, and constants copied from it."""
 
@@ -473,6 +505,45 @@ def test_compiling_without_a_compiler_is_refused(monkeypatch: pytest.MonkeyPatch
     reason = mode_obstacle(DecodeMode.COMPILED, CPU)
 
     assert reason == "torch.compile needs a C++ compiler (g++), and none is installed"
+
+
+def test_compiling_for_a_gpu_needs_a_c_compiler_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: object())
+    monkeypatch.setenv("CC", "no-such-compiler")
+
+    reason = mode_obstacle(DecodeMode.COMPILED, torch.device("cuda"))
+
+    assert reason == "torch.compile needs a C compiler (gcc), and none is installed"
+
+
+def test_a_compiler_that_fails_leaves_eager_steps_with_the_reason() -> None:
+    """Triton calls the C compiler, whose failure is no RuntimeError."""
+    graphs = ScriptedGraphs()
+    graphs.refusal = CalledProcessError(1, ["gcc"])
+
+    _, note = engine_on(backend_on(graphs)).prepare(requests(), GRAPH)
+
+    assert note.startswith("the step could not be prepared (Command '['gcc']'")
+
+
+def test_a_step_that_finds_no_room_is_prepared_in_that_of_those_kept() -> None:
+    graphs = ScriptedGraphs()
+    backend = backend_on(graphs)
+    assert backend.prepare(DecodeMode.GRAPH, 1, 8) == ""
+    kept = list(backend._steps._kept)
+    record = graphs.record
+
+    def full_once(work: Work, rewind: Rewind) -> Work:
+        if backend._steps._kept:
+            msg = "out of memory"
+            raise torch.OutOfMemoryError(msg)
+        return record(work, rewind)
+
+    graphs.record = full_once
+
+    assert backend.prepare(DecodeMode.GRAPH, 2, 8) == ""
+    assert [one.rows for one in (*kept, *backend._steps._kept)] == [1, 2]
+    assert len(backend._steps._kept) == 1
 
 
 @pytest.mark.gpu

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 import torch
+from transformers import PreTrainedModel
 
-from inference.models.devices import available_devices, choice_note, device_options, gpu_id
-from inference.models.placement import free_gpu_bytes, placement
+from inference.models.devices import (
+    available_devices,
+    choice_note,
+    device_options,
+    gpu_id,
+    processor_name,
+)
+from inference.models.placement import check_on_gpus, free_gpu_bytes, placement
 from inference.records.errors import OutOfMemoryError
 
 GPU = torch.device("cuda", 0)
@@ -44,8 +56,77 @@ def test_a_model_larger_than_the_only_gpu_is_refused() -> None:
 
 
 def test_on_a_cpu_nothing_is_placed_anywhere_else() -> None:
-    assert free_gpu_bytes("auto", CPU) == ()
+    assert free_gpu_bytes("auto", CPU, GIB) == ()
     assert placement("m", 10**15, CPU, ()) == CPU
+
+
+class Gpus:
+    """Stands for torch.cuda's memory: 24 GiB free on each of two GPUs, and a reserve on the first.
+
+    Source: torch 2.13, torch/cuda/memory.py: ``mem_get_info`` knows nothing of what torch holds.
+
+    Attributes:
+        asked: The GPUs that were asked, each of which gives memory to a process that asks.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def mem_get_info(self, number: int) -> tuple[int, int]:
+        self.asked.append(number)
+        return 24 * GIB, 32 * GIB
+
+    def memory_snapshot(self) -> list[dict[str, Any]]:
+        whole = {"device": 0, "total_size": 4 * GIB, "allocated_size": GIB}
+        return [
+            {**whole, "segment_pool_id": (0, 0)},
+            {**whole, "segment_pool_id": (0, 1)},  # a recorded graph's own
+            {**whole, "device": 1, "segment_pool_id": (0, 0)},
+        ]
+
+    def device_count(self) -> int:
+        return 2
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> Gpus:
+    made = Gpus()
+    for name in ("mem_get_info", "memory_snapshot", "device_count"):
+        monkeypatch.setattr(torch.cuda, name, getattr(made, name))
+    return made
+
+
+def test_only_the_gpus_that_are_needed_are_asked(gpus: Gpus) -> None:
+    assert free_gpu_bytes("auto", GPU, 20 * GIB) == (27 * GIB,)
+    assert gpus.asked == [0]
+
+    assert free_gpu_bytes("auto", GPU, 30 * GIB) == (27 * GIB, 27 * GIB)
+    assert free_gpu_bytes("cuda:0", GPU, 30 * GIB) == (27 * GIB,)
+    assert free_gpu_bytes("cuda:all", GPU, GIB) == (27 * GIB, 27 * GIB)
+
+
+def test_layers_that_would_be_read_from_the_disk_are_refused() -> None:
+    spread = SimpleNamespace(hf_device_map={"embed": 0, "layers.0": 1, "layers.1": "disk"})
+
+    with pytest.raises(OutOfMemoryError, match="m does not fit the GPUs: 1 of its parts"):
+        check_on_gpus("m", cast("PreTrainedModel", spread))
+    for whole in ({"": "cpu"}, {"embed": 0, "layers.0": 1}, None):
+        check_on_gpus("m", cast("PreTrainedModel", SimpleNamespace(hf_device_map=whole)))
+
+
+def test_a_mac_is_told_by_its_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``platform`` knows every one of them as arm, so none ever matched its data sheet."""
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: tuple[str, ...], **_options: object) -> SimpleNamespace:
+        asked.append(command)
+        return SimpleNamespace(stdout="Apple M3 Max\n")
+
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(subprocess, "run", run)
+
+    assert processor_name() == "Apple M3 Max"
+    assert asked == [("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")]
 
 
 def test_what_was_asked_for_needs_no_other_reason() -> None:

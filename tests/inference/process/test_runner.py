@@ -14,6 +14,7 @@ import pytest
 from inference.engine.loop import PLAIN, GenerationOptions
 from inference.models.loading import load_model
 from inference.process.runner import Runner, RunPlan
+from inference.records.errors import InputError
 from inference.records.options import BatchPlan, CacheKind, DecodeMode, Policy, Sampling
 from inference.records.run import Request, RunInfo
 from inference.records.status import LoadStage, RunState
@@ -180,3 +181,52 @@ def test_the_wait_before_a_run_begins_is_before_its_clock(runner: Runner) -> Non
 
     assert len(sink.seen) == 3
     assert all(on_run_s <= since_s for on_run_s, since_s in sink.seen)
+
+
+def test_room_is_asked_for_before_a_step_takes_it_and_steps_kept_give_way(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The static cache of the run's own step was counted as used, and then asked for again."""
+    calls: list[str] = []
+    has_kept = [True]
+
+    def check(*_args: object, **_options: object) -> None:
+        calls.append("room?")
+        if has_kept[0]:
+            msg = "no room"
+            raise InputError(msg)
+
+    def release() -> bool:
+        calls.append("release")
+        had_some, has_kept[0] = has_kept[0], False
+        return had_some
+
+    def prepare(requests: object, options: GenerationOptions) -> tuple[GenerationOptions, str]:
+        calls.append("prepare" if requests else "prepare nothing")
+        return options, ""
+
+    monkeypatch.setattr("inference.process.runner.check_memory", check)
+    monkeypatch.setattr(runner.backend, "release_prepared", release)
+    monkeypatch.setattr(runner.engine, "prepare", prepare)
+    sink = NotingSink()
+
+    runner.run(PLAN, sink)
+
+    assert calls == ["room?", "release", "room?", "prepare"]
+    assert sink.end == (RunState.DONE, "")
+
+
+def test_a_run_without_room_is_refused_and_prepares_nothing(
+    runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(*_args: object, **_options: object) -> None:
+        msg = "no room"
+        raise InputError(msg)
+
+    monkeypatch.setattr("inference.process.runner.check_memory", check)
+    sink = NotingSink()
+
+    runner.run(PLAN, sink)
+
+    assert sink.calls == ["started run", "ended"]
+    assert sink.end == (RunState.FAILED, "no room")

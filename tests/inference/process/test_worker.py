@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+import pytest
+from transformers import PreTrainedModel
+
+from inference.models.loading import LoadedModel, load_model
+from inference.process import worker
 from inference.process.messages import (
     Attended,
     CaptureAttention,
     CaptureRefused,
     Loading,
+    LoadModel,
     ModelReady,
     Reply,
     RunEnded,
@@ -18,7 +28,7 @@ from inference.process.messages import (
 from inference.records.attention import AttentionChoice
 from inference.records.options import AttentionKind, CacheKind, DecodeMode
 from inference.records.status import RunState
-from tests.inference.process.host_under_test import Tell, generate
+from tests.inference.process.host_under_test import Tell, generate, host_with
 
 
 def attended(replies: list[Reply]) -> list[Attended]:
@@ -141,3 +151,23 @@ def test_a_loaded_model_comes_with_its_devices_and_ways_to_decode(
     assert ready.devices[-1].name == "cpu"
     assert [option.mode for option in ready.decodes] == list(DecodeMode)
     assert ready.device_note.startswith("Runs on cpu (as asked) in float32 (as asked).")
+
+
+def test_a_model_that_was_switched_from_is_let_go(
+    tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cycles through its modules' own ``forward`` were frozen with it, and never collected."""
+    held: list[weakref.ref[PreTrainedModel]] = []
+
+    def load(*args: Any, **options: Any) -> LoadedModel:  # noqa: ANN401  passed on as they are
+        loaded = load_model(*args, **options)
+        # As accelerate's hooks do. Source: accelerate 1.15, hooks.py, add_hook_to_module.
+        loaded.model.forward = partial(type(loaded.model).forward, loaded.model)
+        held.append(weakref.ref(loaded.model))
+        return loaded
+
+    monkeypatch.setattr(worker, "load_model", load)
+    with host_with(tiny_model_folder) as (tell, _said):
+        tell(LoadModel(model=str(tiny_model_folder), dtype="float64", device="cpu"))
+
+        assert [reference() is None for reference in held] == [True, False]
