@@ -66,6 +66,7 @@ class SlotStep(NamedTuple):
         began_s: On the run's own time.
         columns: Columns of the cache, padding included.
         queued: Requests that had come in when it ended and had no slot.
+        queue: From when on in this step how many of them waited.
         stored: Real tokens fed so far to each request that has begun, by its index in the run.
     """
 
@@ -75,6 +76,7 @@ class SlotStep(NamedTuple):
     assigned: tuple[Assigned, ...]
     columns: int
     queued: int
+    queue: tuple[tuple[float, int], ...]
     stored: tuple[tuple[int, int], ...]
 
 
@@ -107,13 +109,15 @@ class Walk:
             self._assigned(slot, number, rows.get(number), kind)
             for slot, number in sorted(self._slots.items())
         )
+        queue = self._queue(began_s)
         return SlotStep(
             event=event,
             began_s=began_s,
             ended_s=self._now_s,
             assigned=assigned,
             columns=self._columns,
-            queued=self._queued(),
+            queued=queue[-1][1] if queue else 0,
+            queue=queue,
             stored=tuple(self._stored.items()),
         )
 
@@ -148,10 +152,14 @@ class Walk:
             is_done=number in self._done,
         )
 
-    def _queued(self) -> int:
-        begun = self._stored.keys()
-        arrived = (at for at, one in enumerate(self._requests) if one.arrival_s <= self._now_s)
-        return sum(number not in begun for number in arrived)
+    def _queue(self, began_s: float) -> tuple[tuple[float, int], ...]:
+        """Return how many wait from the step's beginning, and from each arrival within it, on."""
+        waiting = sorted(
+            max(one.arrival_s, began_s)
+            for number, one in enumerate(self._requests)
+            if one.arrival_s <= self._now_s and number not in self._stored
+        )
+        return tuple({since_s: count for count, since_s in enumerate(waiting, start=1)}.items())
 
 
 def slot_steps(trace: RunTrace) -> Iterator[SlotStep]:
@@ -173,16 +181,16 @@ class Spans:
 
     def add(self, step: SlotStep) -> None:
         """Take the next step."""
-        for lane, number, kind in _lanes(step):
+        for lane, number, kind, (began_s, ended_s) in _lanes(step):
             before = self._open.get(lane)
-            if before is not None and _goes_on(before, number, kind, step.began_s):
-                before["to"] = round(step.ended_s, 4)
+            if before is not None and _goes_on(before, number, kind, began_s):
+                before["to"] = round(ended_s, 4)
                 continue
             row: Row = {
                 "k": len(self.rows),
                 "lane": lane,
-                "from": round(step.began_s, 4),
-                "to": round(step.ended_s, 4),
+                "from": round(began_s, 4),
+                "to": round(ended_s, 4),
                 "kind": kind,
                 "request": number,
             }
@@ -237,13 +245,15 @@ def _seconds() -> alt.Axis:
     return alt.Axis(tickCount=5, grid=False)
 
 
-def _lanes(step: SlotStep) -> Iterator[tuple[int, Cell, str]]:
-    """Yield lane, request and what happens there; the queue's request is how many wait."""
-    if step.queued:
-        waiting = "1 waits" if step.queued == 1 else f"{step.queued} wait"
-        yield QUEUE, waiting, "queue"
+def _lanes(step: SlotStep) -> Iterator[tuple[int, Cell, str, tuple[float, float]]]:
+    """Yield lane, request, what happens there and when; the queue's request is how many wait."""
+    ends_s = [*(since_s for since_s, _ in step.queue[1:]), step.ended_s]
+    for (since_s, count), end_s in zip(step.queue, ends_s, strict=False):
+        waiting = "1 waits" if count == 1 else f"{count} wait"
+        yield QUEUE, waiting, "queue", (since_s, end_s)
     for assignment in step.assigned:
-        yield assignment.slot, str(assignment.number + 1), assignment.kind
+        number = str(assignment.number + 1)
+        yield assignment.slot, number, assignment.kind, (step.began_s, step.ended_s)
 
 
 def _goes_on(before: Row, number: Cell, kind: str, began_s: float) -> bool:

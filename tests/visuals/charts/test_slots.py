@@ -56,6 +56,17 @@ def test_a_free_slot_is_refilled_while_the_others_wait_for_its_prefill() -> None
     ]
 
 
+def test_a_request_waits_from_its_arrival_on_and_not_from_the_step_it_came_in() -> None:
+    """The queue began with the step, beside a table that said when each request arrives."""
+    trace = batch_trace(CONTINUOUS, (6, 2, 4, 2), (3, 3, 3, 1), gap_s=0.1)
+
+    queue = [span for span in spans(trace) if span[0] == QUEUE]
+
+    assert [span[1] for span in queue[:3]] == ["1 waits", "2 wait", "3 wait"]
+    assert [span[3] for span in queue[:3]] == [0.1, 0.2, 0.3]
+    assert queue[2][4] == 0.5
+
+
 def test_idle_time_is_a_gap_in_every_lane() -> None:
     trace = batch_trace(BatchPlan(slots=1), (2, 2), (1, 1), gap_s=9.0)
 
