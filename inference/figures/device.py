@@ -234,8 +234,8 @@ def _too_short(events: Iterable[StepEvent]) -> str:
     spans = phase_spans(events, Phase.DECODE, LONGEST_GAP_S)
     longest_s = max((end_s - start_s for start_s, end_s in spans), default=0.0)
     return (
-        f"too short: decode steps followed each other for {longest_s:.2g} s; the driver's busy time "
-        f"is of up to {AVERAGED_S:g} s before it is read, so {LEAST_DECODE_S:g} s are needed"
+        f"too short: decode steps followed each other for {longest_s:.2g} s; the driver's busy "
+        f"time is of up to {AVERAGED_S:g} s before it is read, so {LEAST_DECODE_S:g} s are needed"
     )
 
 

@@ -109,8 +109,10 @@ def _phase_energy(events: Sequence[StepEvent], phase: Phase, counter: _Counter) 
     uncertain = 2 * len(spans) * interval_s / covered_s if covered_s else 1.0
     if uncertain > MOST_UNCERTAIN or covered_s < LEAST_COVERED * measured.seconds:
         needed_s = 2 * len(spans) * interval_s / MOST_UNCERTAIN
-        reason = f"too short: it took {measured.seconds:.2g} s; the counter moves every {interval_s:.2g} s, so "
-        reason += f"{needed_s:.2g} s are needed"
+        reason = (
+            f"too short: it took {measured.seconds:.2g} s; the counter moves every "
+            f"{interval_s:.2g} s, so {needed_s:.2g} s are needed"
+        )
         return replace(measured, reason=reason)
     return replace(
         measured,
