@@ -384,7 +384,7 @@ def test_one_press_makes_all_settings_as_by_default(page: AppTest) -> None:
     page.number_input(key="max_new_tokens").set_value(120).run()
     page.segmented_control(key="choice").set_value("sampling").run()
     page.text_area(key="prompt").set_value("mine").run()
-    assert any("2 settings are not as by default" in one.value for one in page.caption)
+    assert any("2 settings differ from the defaults" in one.value for one in page.caption)
 
     page.button(key="reset-settings").click().run()
 

@@ -28,7 +28,7 @@ from visuals.charts.theme import (
     finished,
     within_decades,
 )
-from visuals.charts.units import amount, gibibytes, milliseconds, scaled
+from visuals.charts.units import amount, capacity, gibibytes, milliseconds, scaled
 
 # Of the Okabe-Ito set, those that stand for no part of a step elsewhere.
 CONTEXT_COLOURS = ("#E69F00", "#56B4E9", "#D55E00", "#0072B2", "#009E73")
@@ -125,9 +125,12 @@ def batch_bytes(facts: BatchFacts, context_tokens: int) -> Chart:
 
 def sweep_rows(facts: BatchFacts) -> list[Row]:
     """Return time and rates at every batch and context, measured and counted."""
-    measured = (_measured(timing, _note(timing, facts.points)) for timing in facts.points)
-    counted = (_counted(prediction) for prediction in facts.predictions)
-    return [*measured, *counted]
+    return [*measured_rows(facts), *(_counted(prediction) for prediction in facts.predictions)]
+
+
+def measured_rows(facts: BatchFacts) -> list[Row]:
+    """Return time and rates of every step measured."""
+    return [_measured(timing, _note(timing, facts.points)) for timing in facts.points]
 
 
 def byte_rows(facts: BatchFacts, context_tokens: int) -> list[Row]:
@@ -184,7 +187,8 @@ def limit_sentences(facts: BatchFacts) -> tuple[str, ...]:
         if turn
         else "Linear operations stay memory-bound at any batch size."
     )
-    return (linear, *(_limit_sentence(at_context) for at_context in limits))
+    memory = facts.memory_bytes
+    return (linear, *(_limit_sentence(at_context, memory) for at_context in limits))
 
 
 def gain_sentences(sweep: BatchSweep) -> tuple[str, ...]:
@@ -224,14 +228,15 @@ def _impossible_sentence(context: int, batches: Sequence[int]) -> str:
     )
 
 
-def _limit_sentence(limits: BatchLimits) -> str:
+def _limit_sentence(limits: BatchLimits, memory_bytes: int | None) -> str:
     kv = limits.kv_overtakes_batch
     overtakes = (
         f"K/V overtakes the weights from **{kv:,} rows** on"
         if kv
         else ("at no batch size is more K/V read than weights")
     )
-    fits = "" if limits.most_rows is None else f"; {limits.most_rows:,} rows fit beside the weights"
+    rows = f"{limits.most_rows or 0:,} rows fit beside the weights"
+    fits = "" if limits.most_rows is None else f"; {rows} in {capacity(memory_bytes)} of memory"
     return f"Context {limits.context_tokens:,}: {overtakes}{fits}."
 
 
@@ -306,7 +311,7 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
     lines = known.mark_line(strokeWidth=2.5).encode(
         x=x, y=y, color=color, tooltip=tooltip, strokeDash=dash
     )
-    measured = base.transform_filter("datum.source === 'measured'")
+    measured = alt.Chart(alt.NamedData(f"{name}_points"))
     spread = measured.mark_rule(strokeWidth=2, opacity=0.6).encode(
         x=x,
         y=alt.Y(f"{field}_low:Q", title=title, scale=scale, axis=axis),
@@ -336,6 +341,7 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
         ),
         {
             name: sweep_rows(facts),
+            f"{name}_points": measured_rows(facts),
             f"{name}_turns": crossover_rows(facts),
             f"{name}_compute": compute_rows(facts),
         },

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import altair as alt
 
@@ -227,26 +226,19 @@ def _turns() -> tuple[alt.Chart, ...]:
     """Return a line where each of the times turns, and its label, one below the other."""
     base = alt.Chart(alt.NamedData("crossover_at"))
     rule = base.mark_rule(color=HOST, strokeWidth=2).encode(x=_x(), strokeDash=_dash())
-    labels = (
-        _label(base, source, side, height)
-        for source, height in (("counted", 4), ("measured", 24))
-        for side in ("left", "right")
-    )
-    return (rule, *labels)
-
-
-def _label(base: alt.Chart, source: str, side: Literal["left", "right"], height: int) -> alt.Chart:
-    """Return the label of one turn, on the side of its line where there is room."""
-    chosen = base.transform_filter(f"datum.source === '{source}' && datum.side === '{side}'")
-    text = chosen.mark_text(
+    # On the side of its line where there is room; measured below counted. No filters: one that
+    # leaves nothing makes Vega warn of an axis without an extent.
+    is_right = "datum.side === 'right'"
+    label = base.mark_text(
         color=HOST,
-        align="left" if side == "right" else "right",
+        align=alt.ExprRef(expr=f"{is_right} ? 'left' : 'right'"),
         baseline="top",
-        dx=5 if side == "right" else -5,
+        dx=alt.ExprRef(expr=f"{is_right} ? 5 : -5"),
+        dy=alt.ExprRef(expr="datum.source === 'counted' ? 0 : 20"),
         fontSize=14,
         fontWeight=600,
     )
-    return text.encode(x=_x(), y=alt.value(height), text="label:N")
+    return (rule, label.encode(x=_x(), y=alt.value(4), text="label:N"))
 
 
 def _ends() -> alt.Chart:

@@ -74,7 +74,8 @@ def group_text(group: Sequence[RunEntry]) -> str:
     first = min(entry.started_at for entry in group)
     last = max(entry.started_at for entry in group)
     rates = [one.tokens_per_s for one in group if one.tokens_per_s is not None]
-    when = f"{date_text(first)}, {first:%H:%M} to {last:%H:%M} UTC"
+    until = f" to {last:%H:%M}" if f"{last:%H:%M}" != f"{first:%H:%M}" else ""
+    when = f"{date_text(first)}, {first:%H:%M}{until} UTC"
     parts = [f"{len(group)} runs alike", when]
     if rates:
         low, high = amount(min(rates), "tok/s"), amount(max(rates), "tok/s")

@@ -9,6 +9,7 @@ Source:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import altair as alt
@@ -92,3 +93,25 @@ def finished(chart: Chart, datasets: dict[str, list[Row]] | None, *, description
         description=description,
     )
     return sized if datasets is None else sized.properties(datasets=datasets)
+
+
+def with_rows_only(chart: Chart) -> Chart:
+    """Return the chart without the layers whose data is empty; unchanged where all are.
+
+    For a chart that is drawn once: of an empty layer Vega warns that its extent is infinite, a
+    legend lists what is not drawn, and a screen reader meets marks without a name.
+    """
+    datasets: object = chart.datasets
+    if not isinstance(chart, alt.LayerChart) or not isinstance(datasets, dict):
+        return chart
+    kept = [layer for layer in chart.layer if _has_rows(layer, datasets)]
+    if not kept or len(kept) == len(chart.layer):
+        return chart
+    fewer = chart.copy(deep=False)
+    fewer.layer = kept
+    return fewer
+
+
+def _has_rows(layer: object, datasets: Mapping[str, object]) -> bool:
+    name = getattr(getattr(layer, "data", None), "name", None)
+    return not isinstance(name, str) or bool(datasets.get(name, True))

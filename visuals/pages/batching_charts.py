@@ -11,6 +11,7 @@ from visuals.charts.batching import (
     batch_times,
     sequence_rates,
 )
+from visuals.pages.drawn import draw_chart
 from visuals.pages.session import bound, field_of
 
 CHART_HEIGHT = 290
@@ -31,10 +32,8 @@ def show_charts(facts: BatchFacts, *, key: str) -> None:
         (left, sequence_rates, "rows"),
     ):
         with box:
-            st.altair_chart(
+            draw_chart(
                 chart(facts).properties(height=CHART_HEIGHT),
-                width="stretch",
-                theme="streamlit",
                 key=f"{key}-batch-{name}",
             )
     with right:
@@ -45,10 +44,8 @@ def _bytes(facts: BatchFacts, *, key: str) -> None:
     names = {f"{context:,}": context for context in facts.contexts}
     widget = bound(f"{key}-bytes-context", list(names), first=list(names)[-1])
     context = names[field_of(widget["key"])]
-    st.altair_chart(
+    draw_chart(
         batch_bytes(facts, context).properties(height=CHART_HEIGHT),
-        width="stretch",
-        theme="streamlit",
         key=f"{key}-batch-bytes",
     )
     st.segmented_control(

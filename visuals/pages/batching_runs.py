@@ -11,6 +11,7 @@ from visuals.charts.batch_bytes import LATENCY_COLUMNS, latency_table
 from visuals.charts.slots import EXPLANATION, slot_timeline
 from visuals.charts.units import amount, counted, scaled
 from visuals.live.hub import Hub
+from visuals.pages.drawn import draw_chart
 from visuals.pages.session import bound
 
 LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
@@ -31,10 +32,8 @@ def runs_section(hub: Hub) -> None:
     trace = traces[names.index(chosen)]
     left, right = st.columns([8, 4], gap="medium")
     with left:
-        st.altair_chart(
+        draw_chart(
             slot_timeline(trace).properties(height=_height(trace)),
-            width="stretch",
-            theme="streamlit",
             key="br-slots",
         )
         st.caption(EXPLANATION["how"])

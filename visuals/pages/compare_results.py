@@ -13,6 +13,7 @@ from visuals.charts.chart_files import NamedChart, comparison_charts
 from visuals.charts.compare import EXPLANATION
 from visuals.charts.compare_table import table_html
 from visuals.charts.differences import agreement, differing_parts, marked_html
+from visuals.pages.drawn import draw_chart
 from visuals.pages.export_menu import export_menu
 from visuals.pages.session import bound
 
@@ -59,7 +60,7 @@ def _charts(charts: Sequence[NamedChart]) -> None:
                 with column:
                     st.markdown(f"**{named.title}**")
                     chart = named.build().configure_axis(labelFontSize=14, titleFontSize=14)
-                    st.altair_chart(chart, key=f"chart-{named.name}")
+                    draw_chart(chart, key=f"chart-{named.name}")
                     if named.caption:
                         st.caption(named.caption)
 

@@ -81,9 +81,9 @@ def _reset() -> None:
     """Say how many settings are not as by default, and offer to make them so."""
     changed = len(changed_from_default(session().run))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        verb = "is" if changed == 1 else "are"
-        differ = f"{counted(changed, 'setting')} {verb} not as by default."
-        st.caption(differ if changed else "All settings are as by default.")
+        verb = "differs" if changed == 1 else "differ"
+        differ = f"{counted(changed, 'setting')} {verb} from the defaults."
+        st.caption(differ if changed else "All settings are at their defaults.")
         st.button(
             "Reset",
             key="reset-settings",

@@ -19,6 +19,7 @@ from visuals.charts.crossover import (
 from visuals.charts.units import amount, milliseconds
 from visuals.charts.what_if import counted_roofline
 from visuals.live.hub import Hub
+from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
 from visuals.pages.session import bound, change, session, value_of
@@ -58,10 +59,8 @@ def crossover_section(hub: Hub, ready: ModelReady) -> None:
                 "Measure the roofs for the counted line, or the crossover for the measured one."
             )
         else:
-            st.altair_chart(
+            draw_chart(
                 crossover(facts).properties(height=CHART_HEIGHT),
-                width="stretch",
-                theme="streamlit",
                 key="crossover",
             )
     if ceilings is not None:
@@ -120,12 +119,10 @@ def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:
         )
     with right:
         phase = Phase.DECODE if fed == 1 else Phase.PREFILL
-        st.altair_chart(
+        draw_chart(
             counted_roofline(ceilings, {phase.value: cost}, name="moved").properties(
                 height=CHART_HEIGHT
             ),
-            width="stretch",
-            theme="streamlit",
             key="moved",
         )
 

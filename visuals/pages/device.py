@@ -25,6 +25,7 @@ from visuals.charts.device import (
 from visuals.charts.utilization import missing
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.session import bound, enter_page
 
@@ -119,7 +120,7 @@ def _run(trace: RunTrace) -> None:
         st.markdown("##### Host and device")
         st.markdown(launch_sentence(trace))
         if launch_rows(trace):
-            st.altair_chart(launches(trace), width="stretch", theme="streamlit", key="launches")
+            draw_chart(launches(trace), key="launches")
         if sentence := cache_sentence(trace):
             st.caption(escaped(sentence))
     with right:
@@ -143,11 +144,9 @@ def _counters(trace: RunTrace) -> None:
     if shown:
         st.markdown("##### Counters")
         for counters, column in zip(shown, st.columns(len(shown)), strict=True):
-            column.altair_chart(
-                counters_over_time(counters, trace.telemetry),
-                width="stretch",
-                theme="streamlit",
-                key=f"counters-{counters.key}",
-            )
+            with column:
+                draw_chart(
+                    counters_over_time(counters, trace.telemetry), key=f"counters-{counters.key}"
+                )
     for sentence in missing(trace):
         st.caption(escaped(sentence))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -18,6 +19,8 @@ from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
+
+STYLE = Path(__file__).parent / "pages.css"
 
 
 def show_live() -> None:
@@ -75,6 +78,7 @@ def main() -> None:
     st.set_page_config(
         page_title="Token by Token", page_icon=str(ASSETS / "icon.svg"), layout="wide"
     )
+    st.html(STYLE)
     st.logo(str(ASSETS / "logo.svg"), size="large")
     st.navigation(
         [

@@ -12,6 +12,7 @@ from visuals.charts.roofs import sweep_chart
 from visuals.charts.units import amount, date_text, percent, scaled, significant
 from visuals.charts.what_if import counted_roofline, roofs_text
 from visuals.live.hub import Hub
+from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
 
@@ -99,10 +100,8 @@ def _picture(ready: ModelReady | None, measured: MeasuredCeilings) -> None:
     if ready is not None and ready.shape.matrices:
         steps["prefill"] = step_cost(ready.shape, [(PROMPT_TOKENS, PROMPT_TOKENS)])
         steps["decode"] = step_cost(ready.shape, [(1, PROMPT_TOKENS)])
-    st.altair_chart(
+    draw_chart(
         counted_roofline(ceilings, steps, name="here").properties(height=CHART_HEIGHT),
-        width="stretch",
-        theme="streamlit",
         key="roofs-here",
     )
     if steps and ready is not None:
@@ -125,16 +124,12 @@ def _figure(label: str, value: str, point: SweepPoint) -> None:
 
 def _sweeps(measured: MeasuredCeilings) -> None:
     """Show every size of both sweeps, since a roof is only as good as its sweep."""
-    st.altair_chart(
+    draw_chart(
         sweep_chart(measured.reads, "GB/s", "reads of memory"),
-        width="stretch",
-        theme="streamlit",
         key="read-sweep",
     )
-    st.altair_chart(
+    draw_chart(
         sweep_chart(measured.products, "GFLOP/s", "matrix products"),
-        width="stretch",
-        theme="streamlit",
         key="product-sweep",
     )
 

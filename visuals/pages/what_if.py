@@ -16,6 +16,7 @@ from inference.records.model import ModelShape
 from inference.records.rooflines import Workload
 from visuals.charts.what_if import batch_times, results, turns, whatif_roofline
 from visuals.live.hub import Hub
+from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.roofs import roofs_caption
 from visuals.pages.session import bound, session, value_of
@@ -151,17 +152,13 @@ def _answers(
         st.warning(f"How this was counted: {escaped(sentence)}")
     one, other = st.columns(2)
     with one:
-        st.altair_chart(
+        draw_chart(
             whatif_roofline(answer).properties(height=CHART_HEIGHT),
-            width="stretch",
-            theme="streamlit",
             key="wi-roofline",
         )
     with other:
-        st.altair_chart(
+        draw_chart(
             batch_times(shape, ceilings, workload.context_tokens).properties(height=CHART_HEIGHT),
-            width="stretch",
-            theme="streamlit",
             key="wi-batches",
         )
 

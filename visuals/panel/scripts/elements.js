@@ -2,6 +2,8 @@
 
 /** @import { Explanation, Theme } from "./types.js" */
 
+const HELP_WIDTH = 368; // pixels, with the gap beside a panel
+
 export const COLOURS = {
   prefill: "#0072B2",
   decode: "#D55E00",
@@ -112,6 +114,7 @@ export function makePanel(name, title, explanation) {
   more.hidden = true;
   /** @param {boolean} isOpen */
   const open = (isOpen) => {
+    if (isOpen) more.dataset.side = sideFor(panel);
     more.hidden = !isOpen;
     help.setAttribute("aria-expanded", String(isOpen));
   };
@@ -130,6 +133,18 @@ export function makePanel(name, title, explanation) {
   const wait = make("p", "wait"); // what is waited for, while there is nothing to show
   panel.append(head, caption, body, wait, more);
   return { panel, caption, body, tools, help };
+}
+
+/**
+ * Where an explanation has room without covering the chart that it explains.
+ * @param {HTMLElement} panel
+ * @returns {"right" | "left" | "below"}
+ */
+function sideFor(panel) {
+  const own = panel.getBoundingClientRect();
+  const all = (panel.parentElement ?? panel).getBoundingClientRect();
+  if (all.right - own.right >= HELP_WIDTH) return "right";
+  return own.left - all.left >= HELP_WIDTH ? "left" : "below";
 }
 
 /**
