@@ -33,7 +33,7 @@ test: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(NODE) --test --test-reporter=dot --test-timeout=120000 "tests/panel/*.test.js"
 	$(BIN)/pytest -n $(WORKERS) --maxprocesses 4 $(PYTEST)
 
-browser: $(TEST) $(BROWSER) model
+browser: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(BIN)/pytest -m browser
 
 gpu: $(TEST) model

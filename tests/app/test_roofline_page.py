@@ -17,7 +17,7 @@ from tests.visuals.counted import COUNTED_SHAPE
 from tests.visuals.counted import TOKEN_SWEEP as SWEEP
 from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.charts.crossover import COUNTS
-from visuals.pages.what_if import OWN_RATES, THIS_MACHINE
+from visuals.pages.device_choice import OWN_RATES, THIS_MACHINE
 
 pytestmark = pytest.mark.app
 
@@ -235,3 +235,23 @@ def test_every_kind_of_model_can_be_asked_about(page: AppTest, name: str) -> Non
 
     assert not page.exception
     assert metrics(page)["Memory needed"].endswith("GiB")
+
+
+def test_a_model_that_does_not_fit_has_no_rate(page: AppTest) -> None:
+    """DeepSeek-V3 on one H100 was headed 45.5 tok/s, though its weights are sixteen times that."""
+    page.selectbox(key="wi-model").set_value("DeepSeek-V3").run()
+
+    assert not page.exception
+    timed = [value for label, value in metrics(page).items() if label.endswith(("least", "most"))]
+    assert timed == ["\u2013"] * 4
+    assert any("at least 16 such devices" in one.value for one in page.warning)
+    assert rows_of(page, "whatif_roofs")
+
+
+def test_memory_of_ones_own_tells_whether_it_fits(page: AppTest) -> None:
+    page.selectbox(key="wi-device").set_value(OWN_RATES).run()
+    assert metrics(page)["ITL, at least"].endswith("ms")
+
+    page.number_input(key="wi-memory").set_value(8.0).run()
+
+    assert metrics(page)["ITL, at least"] == "\u2013"

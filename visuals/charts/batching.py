@@ -62,10 +62,16 @@ class BatchFacts:
 
     @property
     def predictions(self) -> tuple[BatchPrediction, ...]:
-        """What every batch needs at every context, counted."""
+        """What every batch that fits needs at every context, counted."""
         if self.ceilings is None or not self.shape.matrices:
             return ()
-        return predict_batches(self.shape, self.ceilings, self.batches, self.contexts)
+        every = predict_batches(self.shape, self.ceilings, self.batches, self.contexts)
+        return tuple(one for one in every if self.fits(one.batch, one.context_tokens))
+
+    def fits(self, batch: int, context_tokens: int) -> bool:
+        """Tell whether weights and K/V fit in the memory, as far as that is known."""
+        needed = memory_needed_bytes(self.shape, batch, context_tokens)
+        return self.memory_bytes is None or needed <= self.memory_bytes
 
     @property
     def limits(self) -> tuple[BatchLimits, ...]:
@@ -138,8 +144,7 @@ def byte_rows(facts: BatchFacts, context_tokens: int) -> list[Row]:
     rows: list[Row] = []
     for batch in facts.batches if facts.shape.matrices else ():
         cost = decode_cost(facts.shape, batch, context_tokens)
-        needed = memory_needed_bytes(facts.shape, batch, context_tokens)
-        is_over = facts.memory_bytes is not None and needed > facts.memory_bytes
+        fits = facts.fits(batch, context_tokens)
         parts = {"weights": cost.weight_bytes, "K/V": cost.kv_read_bytes}
         rows += [
             {
@@ -147,8 +152,8 @@ def byte_rows(facts: BatchFacts, context_tokens: int) -> list[Row]:
                 "part": part,
                 "position": index,
                 "gib": gibibytes(count),
-                "fits": not is_over,
-                "note": "too large for the device" if is_over else "fits",
+                "fits": fits,
+                "note": "fits" if fits else "too large for the device",
             }
             for index, (part, count) in enumerate(parts.items())
         ]
@@ -160,7 +165,9 @@ def crossover_rows(facts: BatchFacts) -> list[Row]:
     rows: list[Row] = []
     for limits in facts.limits:
         batch = limits.kv_overtakes_batch
-        if batch is not None and batch <= max(facts.batches) and facts.ceilings is not None:
+        if batch is None or facts.ceilings is None or not facts.fits(batch, limits.context_tokens):
+            continue
+        if batch <= max(facts.batches):
             prediction = predict_batch(facts.shape, facts.ceilings, batch, limits.context_tokens)
             rows.append(_counted(prediction) | {"note": "K/V overtakes the weights"})
     return rows

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from inference.counting.roofline import attainable_flops_per_s, work_of
-from inference.counting.what_if import decode_cost
+from inference.counting.what_if import decode_cost, memory_needed_bytes
 from inference.records.costs import Ceilings, StepCost
 from inference.records.model import ModelShape
 from inference.records.rooflines import Bound, WhatIf, Workload, roof_tag
@@ -19,7 +19,7 @@ from inference.records.steps import Part
 from visuals.charts.roofline import roofline
 from visuals.charts.roofline_rows import axis_ends, end_rows, ridge_rows, roof_rows
 from visuals.charts.theme import DASHED, DECODE, HOST, KV, WEIGHTS, Chart, Row, decades, finished
-from visuals.charts.units import amount, gibibytes, milliseconds, scaled, significant
+from visuals.charts.units import DASH, amount, gibibytes, milliseconds, scaled, significant
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SHARES = (("weights", WEIGHTS), ("K/V", KV), ("computing", DECODE))
@@ -42,11 +42,27 @@ class Result:
     help: str
 
 
+def does_not_fit(answer: WhatIf, memory_bytes: int | None) -> str:
+    """Return why no time is given, and how many devices would hold it; empty where one does."""
+    if answer.fits is not False or not memory_bytes:
+        return ""
+    needed = amount(gibibytes(answer.memory_needed_bytes), "GiB")
+    devices = -(-answer.memory_needed_bytes // memory_bytes)
+    return (
+        f"The weights and the K/V take {needed} and do not fit in this device's "
+        f"{amount(gibibytes(memory_bytes), 'GiB')}, so no time or rate is given. By their memory "
+        f"alone, at least {devices:,} such devices are needed; what passes between them is not "
+        "counted here."
+    )
+
+
 def results(answer: WhatIf, workload: Workload, memory_bytes: int | None) -> tuple[Result, ...]:
     """Return the figures in the order of the page, each counted."""
     held = amount(gibibytes(memory_bytes), "GiB")
     fits = {None: "", True: f"fits in {held}", False: f"does not fit in {held}"}[answer.fits]
     rows = f"{workload.batch:,} \u00d7 {workload.prompt_tokens:,} tokens"
+    if answer.fits is False:  # a step that cannot be run has no time
+        return _without_times(answer, fits)
     return (
         Result(
             key="ttft",
@@ -76,20 +92,47 @@ def results(answer: WhatIf, workload: Workload, memory_bytes: int | None) -> tup
             note=f"{workload.batch:,} in a batch",
             help="Batch / ITL.",
         ),
-        Result(
-            key="memory",
-            label="Memory needed",
-            value=amount(gibibytes(answer.memory_needed_bytes), "GiB"),
-            note=fits,
-            help="All weights, and the K/V of every sequence at the context; work space is extra.",
+        _memory(answer, fits),
+        _intensity(answer),
+    )
+
+
+def _without_times(answer: WhatIf, fits: str) -> tuple[Result, ...]:
+    """Return the figures of what does not fit: its memory and its intensity."""
+    timed = (
+        ("ttft", "TTFT, at least"),
+        ("itl", "ITL, at least"),
+        ("sequence_rate", "Each sequence, at most"),
+        ("batch_rate", "Whole batch, at most"),
+    )
+    help_text = "A step that does not fit in the device's memory cannot be run there."
+    return (
+        *(
+            Result(key=key, label=label, value=DASH, note="does not fit", help=help_text)
+            for key, label in timed
         ),
-        Result(
-            key="intensity",
-            label="Decode intensity",
-            value=amount(answer.decode.flops_per_byte, "FLOP/byte"),
-            note=f"ridge {significant(answer.ceilings.ridge_flops_per_byte)}",
-            help="Operations per byte moved; left of the ridge a step is memory-bound.",
-        ),
+        _memory(answer, fits),
+        _intensity(answer),
+    )
+
+
+def _memory(answer: WhatIf, fits: str) -> Result:
+    return Result(
+        key="memory",
+        label="Memory needed",
+        value=amount(gibibytes(answer.memory_needed_bytes), "GiB"),
+        note=fits,
+        help="All weights, and the K/V of every sequence at the context; work space is extra.",
+    )
+
+
+def _intensity(answer: WhatIf) -> Result:
+    return Result(
+        key="intensity",
+        label="Decode intensity",
+        value=amount(answer.decode.flops_per_byte, "FLOP/byte"),
+        note=f"ridge {significant(answer.ceilings.ridge_flops_per_byte)}",
+        help="Operations per byte moved; left of the ridge a step is memory-bound.",
     )
 
 
@@ -138,8 +181,10 @@ def counted_roofline(ceilings: Ceilings, steps: dict[str, StepCost], *, name: st
     )
 
 
-def batch_times(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> Chart:
-    """Return what a decode step's time goes to over the batch, all counted."""
+def batch_times(
+    shape: ModelShape, ceilings: Ceilings, context_tokens: int, memory_bytes: int | None = None
+) -> Chart:
+    """Return what a decode step's time goes to over the batches that fit, all counted."""
     base = alt.Chart(alt.NamedData("batch_times"))
     names = [name for name, _ in SHARES]
     lines = base.mark_line(strokeDash=list(DASHED), strokeWidth=2.5).encode(
@@ -159,7 +204,7 @@ def batch_times(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> C
             alt.Tooltip("ms:Q", title="ms, counted", format=".4~g"),
         ],
     )
-    datasets = {"batch_times": batch_rows(shape, ceilings, context_tokens)}
+    datasets = {"batch_times": batch_rows(shape, ceilings, context_tokens, memory_bytes)}
     return finished(
         alt.layer(lines),
         datasets,
@@ -167,10 +212,14 @@ def batch_times(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> C
     )
 
 
-def batch_rows(shape: ModelShape, ceilings: Ceilings, context_tokens: int) -> list[Row]:
-    """Return the time for weights, for K/V, for computing and of the step, at each batch."""
+def batch_rows(
+    shape: ModelShape, ceilings: Ceilings, context_tokens: int, memory_bytes: int | None = None
+) -> list[Row]:
+    """Return the time for weights, K/V and computing, and of the step, at each batch that fits."""
     rows: list[Row] = []
     for batch in BATCHES:
+        if memory_bytes and memory_needed_bytes(shape, batch, context_tokens) > memory_bytes:
+            break
         cost = decode_cost(shape, batch, context_tokens)
         linear = work_of(cost, Part.LINEAR)
         attention = work_of(cost, Part.ATTENTION)

@@ -34,7 +34,7 @@ def batching_page(hub: Hub) -> None:
     enter_page("batching")
     drawn = engine_activity(hub)
     here, elsewhere, requests = st.tabs(
-        ["On this machine", "On another device", "Latency per request"]
+        ["On this machine", "Another model or device", "Latency per request"]
     )
     ready = drawn.ready
     with here:
@@ -43,7 +43,7 @@ def batching_page(hub: Hub) -> None:
         else:
             _here(hub, ready)
     with elsewhere:
-        elsewhere_section(ready)
+        elsewhere_section(hub, ready)
     with requests:
         runs_section(hub)
     watch_engine(hub, drawn)

@@ -21,9 +21,9 @@ def show_charts(facts: BatchFacts, *, key: str) -> None:
     """Show the three figures over the batch, and the bytes."""
     st.caption(
         "Solid with points: **measured**, each with its spread; hollow where other programs "
-        "disturbed it. Dashed: **counted**, a lower bound on time and an upper "
-        "bound on rates. Triangle: from here on, K/V takes more bytes than the weights. Dotted "
-        "line: linear operations become compute-bound."
+        "disturbed it. Dashed: **counted**, a lower bound on time and an upper bound on rates, as "
+        "far as the rows fit in memory. Triangle: from here on, K/V takes more bytes than the "
+        "weights. Dotted line: linear operations become compute-bound."
     )
     left, right = st.columns(2)
     for box, chart, name in (

@@ -91,6 +91,7 @@ class RooflineInputs:
     kv_dtype: str = "as the weights"
     tflops_per_s: float = 989.4
     gigabytes_per_s: float = 3350.0
+    memory_gib: float = 0.0
     batch: int = 1
     prompt_tokens: int = 1024
     context_tokens: int = 2048
@@ -112,6 +113,9 @@ class BatchingInputs:
     dtype: str = "bfloat16"
     model: str = "Llama-3.1-8B"
     device: str = "H100 SXM"
+    tflops_per_s: float = 989.4
+    gigabytes_per_s: float = 3350.0
+    memory_gib: float = 0.0
     elsewhere_contexts: tuple[str, ...] = ("2,048", "8,192", "32,768")
     elsewhere_bytes: str = ""
     run: str = ""

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.counting.datasheets import device_ceilings, device_memory_bytes
-from inference.counting.gpu_specs import PARTS
 from inference.counting.public_configs import public_config_names
 from inference.counting.public_shapes import STORED_DTYPES, public_shape
 from inference.counting.shape_jobs import ShapeJobs, read_config_fields
 from inference.counting.what_if import what_if, with_kv_bytes
-from inference.records.costs import Ceilings
 from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
 from inference.records.rooflines import Workload
-from visuals.charts.what_if import batch_times, results, turns, whatif_roofline
+from visuals.charts.what_if import (
+    batch_rows,
+    batch_times,
+    does_not_fit,
+    results,
+    turns,
+    whatif_roofline,
+)
 from visuals.live.hub import Hub
+from visuals.pages.device_choice import ChosenDevice, device_choice
 from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.roofs import roofs_caption
@@ -23,12 +28,9 @@ from visuals.pages.session import bound, session, value_of
 from visuals.pages.widget_keys import CONFIG_FILE
 
 OWN_CONFIG = "a config.json of my own \u2026"
-OWN_RATES = "two rates of my own \u2026"
-THIS_MACHINE = "this machine, measured"
 KV_BYTES = {"as the weights": None, "float32": 4, "bfloat16": 2, "float16": 2, "float8": 1}
 POLL_S = 0.5
 CHART_HEIGHT = 300
-TERA, GIGA = 1e12, 1e9
 LONGEST = 1 << 22
 
 
@@ -41,16 +43,16 @@ def whatif_section(hub: Hub, jobs: ShapeJobs) -> None:
         with model:
             shape = _model(jobs, dtype)
         with device:
-            ceilings, memory_bytes = _device(hub, dtype)
+            chosen = device_choice(hub, dtype, "wi")
         workload = _workload()
         kv_bytes = KV_BYTES[_choice("Number format of the K/V", list(KV_BYTES), "wi-kv")]
     with right:
-        if shape is None or ceilings is None:
+        if shape is None or chosen is None:
             st.info("Choose a model and a device. Every figure here is counted, none is measured.")
             return
         if kv_bytes is not None:
             shape = with_kv_bytes(shape, kv_bytes)
-        _answers(shape, ceilings, workload, memory_bytes)
+        _answers(shape, chosen, workload)
 
 
 def _model(jobs: ShapeJobs, dtype: str) -> ModelShape | None:
@@ -100,28 +102,6 @@ def _waiting(jobs: ShapeJobs, content: bytes, dtype: str) -> None:
     waiting_line()
 
 
-def _device(hub: Hub, dtype: str) -> tuple[Ceilings | None, int | None]:
-    """Return the roofs and memory of the device asked for; None where it has none for the dtype."""
-    measured = hub.measure_status().ceilings
-    names = [part.name for part in PARTS] + ([THIS_MACHINE] if measured is not None else [])
-    name = _choice("Device", [*names, OWN_RATES], "wi-device")
-    if name == THIS_MACHINE and measured is not None:
-        return measured.ceilings, measured.device.memory_bytes
-    try:
-        if name == OWN_RATES:
-            return device_ceilings(_own_rates(), dtype), None
-        return device_ceilings(name, dtype), device_memory_bytes(name)
-    except TokenByTokenError as error:
-        st.error(escaped(str(error)))
-        return None, None
-
-
-def _own_rates() -> str:
-    tflops = st.number_input("Matrix products, TFLOP/s", 0.001, 1e6, **bound("wi-tflops"))
-    gigabytes = st.number_input("Memory, GB/s", 0.001, 1e6, **bound("wi-gbs"))
-    return f"{tflops * TERA}:{gigabytes * GIGA}"
-
-
 def _workload() -> Workload:
     batch = st.number_input("Sequences in the batch (B)", 1, 1 << 16, **bound("wi-batch"))
     prompt = st.number_input("Tokens per prompt (T)", 1, LONGEST, **bound("wi-prompt"))
@@ -129,10 +109,9 @@ def _workload() -> Workload:
     return Workload(batch=int(batch), prompt_tokens=int(prompt), context_tokens=int(context))
 
 
-def _answers(
-    shape: ModelShape, ceilings: Ceilings, workload: Workload, memory_bytes: int | None
-) -> None:
+def _answers(shape: ModelShape, device: ChosenDevice, workload: Workload) -> None:
     """Show the figures, where the bottleneck changes, and both charts."""
+    ceilings, memory_bytes = device.ceilings, device.memory_bytes
     answer = what_if(shape, ceilings, workload, memory_bytes)
     st.caption(f"{roofs_caption(ceilings)} Everything below is **counted**.")
     boxes = st.columns(3) + st.columns(3)
@@ -145,8 +124,8 @@ def _answers(
             delta_arrow="off",
             help=f"Counted. {result.help}",
         )
-    if answer.fits is False:
-        st.warning("The weights and the K/V do not fit in this device's memory.")
+    if sentence := does_not_fit(answer, memory_bytes):
+        st.warning(sentence)
     st.markdown("  \n".join(turns(answer)))
     for sentence in shape.uncounted:
         st.warning(f"How this was counted: {escaped(sentence)}")
@@ -156,9 +135,13 @@ def _answers(
             whatif_roofline(answer).properties(height=CHART_HEIGHT),
             key="wi-roofline",
         )
+    if not batch_rows(shape, ceilings, workload.context_tokens, memory_bytes):
+        return  # not even one sequence fits
     with other:
         draw_chart(
-            batch_times(shape, ceilings, workload.context_tokens).properties(height=CHART_HEIGHT),
+            batch_times(shape, ceilings, workload.context_tokens, memory_bytes).properties(
+                height=CHART_HEIGHT
+            ),
             key="wi-batches",
         )
 

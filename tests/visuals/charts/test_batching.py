@@ -72,7 +72,8 @@ def test_measured_points_stand_beside_counted_lines(chart: Callable[[BatchFacts]
     measured = [(r["batch"], r["context"]) for r in rows if r["source"] == "measured"]
     counted = [(r["batch"], r["context"]) for r in rows if r["source"] == "counted"]
     assert measured == [(1, "2,048"), (4, "2,048")]
-    assert counted == [(b, c) for c in ("2,048", "8,192") for b in (1, 4, 128)]
+    fitting = [(1, "2,048"), (4, "2,048"), (128, "2,048"), (1, "8,192"), (4, "8,192")]
+    assert counted == fitting  # 128 rows of 8,192 tokens take more than this device has
 
 
 def test_times_and_rates_are_of_the_same_step_times() -> None:

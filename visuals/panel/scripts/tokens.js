@@ -24,6 +24,7 @@ export class TokensPanel {
     tools.insertBefore(legend(), help);
     this.strips = make("div", "strips");
     this.texts = make("div", "texts");
+    this.texts.setAttribute("role", "group");
     this.texts.setAttribute("aria-label", "Text so far");
     body.append(this.strips, this.texts);
     parent.append(panel);
