@@ -63,10 +63,21 @@ def test_what_passed_and_what_is_not_possible_is_named(hub: HubUnderTest) -> Non
 
     made = page()
 
-    said = "Passed: ids. Not possible here: kernels; the table says why."
-    assert made.success[0].value == said
+    assert made.success[0].value == "Passed: ids."
+    assert [one.value for one in made.info] == ["Not possible here: kernels; the table says why."]
     assert not made.error
     assert "a machine; torch 2.13.0" in shown(made.caption[0].value)
+
+
+def test_what_there_was_no_time_for_is_named_with_the_way_on(hub: HubUnderTest) -> None:
+    load(hub)
+    late = replace(WRONG, outcome=CheckOutcome.IMPOSSIBLE, is_late=True)
+    hub.engine.reply(Checked(check=replace(PASSED, checks=(late,))))
+
+    [said] = [one.value for one in page().info]
+
+    assert said.startswith("Not done yet: ids.")
+    assert "Press Check again" in said
 
 
 def test_what_differs_is_said_first_and_can_be_checked_again(hub: HubUnderTest) -> None:

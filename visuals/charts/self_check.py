@@ -37,11 +37,12 @@ SIGNS = {
     CheckOutcome.IMPOSSIBLE: "\u2013",
 }
 NOTHING = "\u2013"
+LATE = "not done yet"
 STYLE = """<style>
 .self-check { width: 100%; border-collapse: collapse; font-size: 0.95rem; }
 .self-check th, .self-check td { text-align: left; vertical-align: top; padding: 0.6rem 0.75rem;
   border-bottom: 1px solid rgba(128, 128, 128, 0.35); overflow-wrap: anywhere; }
-.self-check thead th { font-weight: 600; }
+.self-check thead th { font-weight: 600; white-space: nowrap; }
 .self-check tbody th { font-weight: 600; white-space: nowrap; }
 .self-check .outcome { white-space: nowrap; }
 .self-check .differs { color: #c62f2f; font-weight: 700; }
@@ -72,12 +73,13 @@ def table_html(check: SelfCheck) -> str:
 
 def _row(check: Check) -> str:
     outcome = check.outcome
+    result = LATE if check.is_late else outcome.value
     kind = "differs" if outcome is CheckOutcome.DIFFERS else "outcome"
     reason = check.reason[:1].upper() + check.reason[1:].rstrip(".") + "." * bool(check.reason)
     found = " ".join(filter(None, (check.found and f"{check.found}.", reason)))
     return (
         f'<tr><th scope="row">{escape(NAMES[check.kind])}</th>'
-        f'<td class="{kind}">{SIGNS[outcome]} {escape(outcome.value)}</td>'
+        f'<td class="{kind}">{SIGNS[outcome]} {escape(result)}</td>'
         f'<td data-label="Compared">{escape(check.compared)}, with {escape(check.reference)}.'
         f'<span class="why">{escape(WHY[check.kind])}</span></td>'
         f'<td data-label="Found">{escape(found) or NOTHING}</td>'
@@ -98,8 +100,13 @@ def made_words(check: SelfCheck) -> str:
 
 
 def named(check: SelfCheck, outcome: CheckOutcome) -> str:
-    """Return the names of the checks with this outcome."""
-    return ", ".join(NAMES[one.kind] for one in check.of(outcome))
+    """Return the names of the checks with this outcome, those left out for want of time apart."""
+    return ", ".join(NAMES[one.kind] for one in check.of(outcome) if not one.is_late)
+
+
+def late_names(check: SelfCheck) -> str:
+    """Return the names of the checks that were left out for want of time."""
+    return ", ".join(NAMES[one.kind] for one in check.checks if one.is_late)
 
 
 def badge(check: SelfCheck | None, sentence: str, *, is_going: bool) -> tuple[str, str]:
@@ -118,4 +125,6 @@ def badge(check: SelfCheck | None, sentence: str, *, is_going: bool) -> tuple[st
     if check is None or not check.is_whole:
         return ("failed", f"not checked here: {sentence}") if sentence else ("none", "")
     passed = named(check, CheckOutcome.PASSED)
+    if check.is_cut_short:
+        return "failed", f"not all checked here yet{f': only {passed}' if passed else ''}"
     return ("passed", f"checked here: {passed}") if passed else ("failed", "not checked here")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from inference.records.checks import CheckKind, CheckOutcome
-from visuals.charts.self_check import made_words, named, table_html
+from inference.records.checks import CheckKind, CheckOutcome, SelfCheck
+from visuals.charts.self_check import late_names, made_words, named, table_html
 from visuals.live.hub import Hub
 from visuals.live.model_checks import ModelCheckStatus
 from visuals.pages.markdown import escaped
@@ -74,13 +74,23 @@ def _state(status: ModelCheckStatus) -> None:
     elif check is None:
         st.info("This model is not checked yet.")
     elif check.is_whole and not check.warning:
-        left_out = named(check, CheckOutcome.IMPOSSIBLE)
-        note = f" Not possible here: {left_out}; the table says why." if left_out else ""
-        passed = named(check, CheckOutcome.PASSED)
-        if passed:
-            st.success(f"Passed: {passed}.{note}", icon=":material/check_circle:")
-        else:
-            st.info(note.strip())
+        _result(check)
+
+
+def _result(check: SelfCheck) -> None:
+    """Say what passed, what is not possible, and what there was no time for."""
+    passed, left_out = (named(check, one) for one in (CheckOutcome.PASSED, CheckOutcome.IMPOSSIBLE))
+    if passed:
+        st.success(f"Passed: {passed}.", icon=":material/check_circle:")
+    if left_out:
+        st.info(f"Not possible here: {left_out}; the table says why.")
+    if late := late_names(check):
+        st.info(
+            f"Not done yet: {late}. The check takes ten seconds at most by itself, and this "
+            "machine was slow or busy. Press Check again for the rest; it also goes on when the "
+            "model is loaded the next time.",
+            icon=":material/hourglass:",
+        )
 
 
 def _watch(hub: Hub, drawn: ModelCheckStatus, *, is_loading: bool) -> None:

@@ -10,7 +10,7 @@ import torch
 
 from inference.checks.job import CheckLimits, check_model
 from inference.checks.subject import subject_of, weights_digest
-from inference.records.checks import CheckOutcome, SelfCheck
+from inference.records.checks import CheckKind, CheckOutcome, SelfCheck
 from inference.runs.kept_checks import save_check, saved_check
 from tests.families import fresh_model, loaded_model, tiny_model
 
@@ -66,9 +66,10 @@ def test_other_weights_or_settings_have_another_digest() -> None:
 
 def test_the_warning_names_what_differs_and_by_how_much() -> None:
     *_, check = check_model(loaded_model(), CheckLimits())
-    first = replace(check.checks[0], outcome=CheckOutcome.DIFFERS, found="3 of 8 ids are the same")
+    [ids] = [one for one in check.checks if one.kind is CheckKind.IDS]
+    wrong = replace(ids, outcome=CheckOutcome.DIFFERS, found="3 of 8 ids are the same")
 
-    warning = replace(check, checks=(first, *check.checks[1:])).warning
+    warning = replace(check, checks=(*check.checks[:2], wrong, *check.checks[3:])).warning
 
     assert warning == (
         "The self-check of this model on this machine differs: ids (3 of 8 ids are the same)."

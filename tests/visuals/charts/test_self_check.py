@@ -10,7 +10,8 @@ from inference.records.checks import CheckKind, CheckOutcome, SelfCheck
 from tests.visuals.checks import BEGUN, FAILED, PASSED, WRONG
 from visuals.charts.self_check import NAMES, WHY, badge, made_words, table_html
 
-LATE = replace(WRONG, outcome=CheckOutcome.IMPOSSIBLE, is_late=True)
+IMPOSSIBLE = replace(WRONG, outcome=CheckOutcome.IMPOSSIBLE)
+LATE = replace(IMPOSSIBLE, is_late=True)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,14 @@ LATE = replace(WRONG, outcome=CheckOutcome.IMPOSSIBLE, is_late=True)
         (FAILED, "", False, ("differs", "differs here: ids")),
         (replace(FAILED, is_whole=False), "", True, ("differs", "differs here: ids")),
         (BEGUN, "no room", False, ("failed", "not checked here: no room")),
-        (replace(PASSED, checks=(LATE,)), "", False, ("failed", "not checked here")),
+        (replace(PASSED, checks=(LATE,)), "", False, ("failed", "not all checked here yet")),
+        (
+            replace(PASSED, checks=(*PASSED.checks, LATE)),
+            "",
+            False,
+            ("failed", "not all checked here yet: only ids"),
+        ),
+        (replace(PASSED, checks=(IMPOSSIBLE,)), "", False, ("failed", "not checked here")),
     ],
 )
 def test_the_badge_says_what_is_known(
@@ -40,6 +48,13 @@ def test_the_table_has_a_row_for_each_check_with_its_result_and_tolerance() -> N
     assert "The ids, with those of generate." in html
     assert "3 of 8 ids are the same." in html
     assert '<td data-label="Tolerance">all the same</td>' in html
+
+
+def test_what_there_was_no_time_for_is_not_called_impossible() -> None:
+    html = table_html(replace(PASSED, checks=(LATE,)))
+
+    assert "not done yet" in html
+    assert "not possible here" not in html
 
 
 def test_nothing_in_the_table_is_markup_but_its_own() -> None:
