@@ -94,7 +94,7 @@ def caption(events: Sequence[StepEvent], info: RunInfo | None = None) -> str:
 def _about_disturbed(events: Sequence[StepEvent]) -> str:
     """Return how many steps other programs disturbed; nothing where none was."""
     sentence = disturbance(events).sentence
-    return f" {sentence} (hollow bars)." if sentence else ""
+    return f" {sentence}." if sentence else ""
 
 
 def _about_groups(events: Sequence[StepEvent]) -> str:
@@ -125,12 +125,11 @@ def _about_newest(events: Sequence[StepEvent], info: RunInfo | None) -> str:
 
 def _named(event: StepEvent) -> str:
     """Return the reason why a step does not count as warm."""
-    lost = (event.run_delay_s or 0.0) / event.duration_s if event.duration_s else 0.0
     reasons = {
         "warm": "",
         "cold": ", cold: includes first-call costs",
         "observed": ", observed: capturing cost time",
-        "disturbed": f", disturbed: {share(lost)} of it lost to other programs",
+        "disturbed": ", disturbed",
     }
     return reasons[_kind(event)]
 
@@ -188,6 +187,8 @@ def _step_times(name: str, title: str, colour: str, datasets: dict[str, list[Row
         y2=alt.datum(0),
         fillOpacity=alt.condition(is_warm, alt.value(0.95), alt.value(0.15)),
         strokeWidth=alt.condition(is_warm, alt.value(0), alt.value(1.5)),
+        # Many narrow bars in a row are all stroke, so they are told by being pale.
+        strokeOpacity=alt.condition("datum.kind === 'disturbed'", alt.value(0.5), alt.value(1)),
         tooltip=[
             alt.Tooltip("k:Q", title=title),
             alt.Tooltip("ms:Q", title="step time, ms", format=".4~g"),

@@ -25,10 +25,10 @@ class Tasks:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, tid: int, delay_ns: int) -> None:
-        """Let a thread have waited this long in all."""
+    def put(self, tid: int, delay_ns: int, ran_ns: int = 5_000_000) -> None:
+        """Let a thread have waited and run this long in all."""
         (self.folder / str(tid)).mkdir(exist_ok=True)
-        (self.folder / str(tid) / "schedstat").write_text(f"5000000 {delay_ns} 12\n")
+        (self.folder / str(tid) / "schedstat").write_text(f"{ran_ns} {delay_ns} 12\n")
 
 
 @pytest.fixture
@@ -63,12 +63,17 @@ def test_other_threads_of_python_compute_no_step(tasks: Tasks) -> None:
     sampler.start()
     assert sampler.native_id is not None
     tasks.put(sampler.native_id, 0)
+    tasks.put(WORKER, 0)
     try:
         with ThreadDelays(tasks.folder) as delays:
             delays.start()
             tasks.put(sampler.native_id, 9_000_000)
-
             assert delays.stop() == 0.0
+
+            delays.start()
+            tasks.put(sampler.native_id, 9_000_000, ran_ns=5_400_000)
+            tasks.put(WORKER, 1_000_000)
+            assert delays.stop() == 0.0006  # what the sampler ran is no other program's doing
     finally:
         is_over.set()
         sampler.join()

@@ -121,8 +121,8 @@ def test_a_disturbed_step_is_hollow_and_counted_in_the_caption() -> None:
     assert datasets["decode_step_times"][-1]["note"] is None
     assert bars["encoding"]["fillOpacity"]["condition"]["test"] == "datum.kind === 'warm'"
     assert latency_caption(events) == (
-        "This step 200\u00a0ms, disturbed: 75.0\u00a0% of it lost to other programs; median of 1 "
-        "warm step 50.0\u00a0ms. 1 of 4 steps disturbed by other programs (hollow bars)."
+        "This step 200\u00a0ms, disturbed; median of 1 warm step 50.0\u00a0ms. 1 of 4 steps "
+        "disturbed by other programs."
     )
 
 
