@@ -4,6 +4,9 @@ Each roof is the best rate of a sweep; every size of it is kept with its best, m
 rate. Two traps are avoided. Memory is written before it is read: pages that were never written
 are all the same page of zeros, which the cache serves at many times the speed of memory. And the
 read goes well beyond the last cache, which on a server processor may hold hundreds of megabytes.
+
+The reads are the library's and one of our own kernels' (``kernels/streams.py``), which read weights
+faster than the library does: a roof of the library's alone would lie below our steps.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import platform
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +26,7 @@ from torch import Tensor
 from inference.calibration.timings import Stopwatch, Timing, quiet_timings
 from inference.engine.clock import StepClock, clock_for
 from inference.engine.run_delay import StepDelays, ThreadDelays
+from inference.kernels.streams import read_streams, stream_library, streamed_bytes
 from inference.models.devices import describe_device
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
@@ -42,8 +47,11 @@ HOST_ORDERS = (512, 1024, 2048, 3072)
 DEVICE_ORDERS = (2048, 4096, 8192, 16384)
 # Chosen: a thousand times the launch of a kernel, which takes microseconds, and a clock's grain.
 SHORTEST_TIMING_S = 0.005
-# Chosen: the next order takes 3 to 8 times as long, 12 s a timing; by then the rate is level.
-LONGEST_TIMING_S = 1.5
+# Chosen: a run that comes meanwhile waits for one timing at most.
+LONGEST_TIMING_S = 0.5
+# Chosen: with the time to make the matrices a measurement stays under ten seconds.
+BUDGET_S = 8.0
+READS_SHARE = 0.35  # of the budget
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -87,7 +95,8 @@ def measure_ceilings(
 ) -> MeasuredCeilings | None:
     """Return both roofs of a device as measured; None when it was asked to stop.
 
-    Takes some 10 to 30 seconds on a small processor; meaningless while something else runs.
+    Takes up to ten seconds: a sweep ends where its next size would not fit into the budget, and has
+    one size at least. Meaningless while something else runs.
 
     Args:
         torch_device: The device.
@@ -106,10 +115,12 @@ def measure_ceilings(
     products: list[SweepPoint] = []
     try:
         for done, size in enumerate(plan.read_bytes):
+            if reads and meter.spent_s * (1 + size / reads[-1].size) > BUDGET_S * READS_SHARE:
+                break
             on_progress(done / stages, f"reading {size // MIB} MiB of memory")
             reads += [meter.point(task) for task in _reads(torch_device, size)]
         for done, order in enumerate(plan.orders, start=len(plan.read_bytes)):
-            if products and meter.last_time_s > LONGEST_TIMING_S:
+            if products and not meter.has_time_for((order / products[-1].size) ** 3):
                 break
             on_progress(done / stages, f"multiplying matrices of order {order}")
             products.append(meter.point(_product(torch_device, dtype, order)))
@@ -151,16 +162,25 @@ class _Meter:
 
     Attributes:
         last_time_s: The median time of one call of the latest point's kernel.
+        spent_s: The sum of all timings.
     """
 
     def __init__(self, stopwatch: Stopwatch, should_stop: ShouldStop) -> None:
         self._stopwatch = stopwatch
         self._should_stop = should_stop
         self.last_time_s = 0.0
+        self.spent_s = 0.0
+        self._last_point_s = 0.0  # what was measured again because it was disturbed included
+
+    def has_time_for(self, times: float) -> bool:
+        """Tell whether a point whose calls take this many times the latest's fits the budget."""
+        longest_s = self.last_time_s * times
+        fits = self.spent_s + self._last_point_s * times <= BUDGET_S
+        return fits and longest_s <= LONGEST_TIMING_S
 
     def point(self, task: _Task) -> SweepPoint:
         """Return the rates of one kernel at one size."""
-        calls = 1
+        before_s, calls = self.spent_s, 1
         for _ in range(WARM_UPS):
             warm_s = self._timing(task.kernel, calls).seconds / calls
             calls = max(1, round(SHORTEST_TIMING_S / warm_s)) if warm_s > 0 else 1
@@ -171,6 +191,7 @@ class _Meter:
         kept = quiet_timings(measure, REPEATS)
         timings = [seconds / calls for seconds in kept.seconds]
         self.last_time_s = median(timings)
+        self._last_point_s = self.spent_s - before_s
         return SweepPoint(
             label=task.label,
             size=task.size,
@@ -189,7 +210,9 @@ class _Meter:
             for _ in range(calls):
                 kernel()
 
-        return self._stopwatch.time(repeated)
+        timing = self._stopwatch.time(repeated)
+        self.spent_s += timing.seconds
+        return timing
 
 
 def read_sizes(last_cache: int | None, free: int) -> tuple[int, ...]:
@@ -260,6 +283,14 @@ def _reads(device: torch.device, size: int) -> Iterator[_Task]:
     }
     for name, kernel in kernels.items():
         yield _Task(label=f"{name} over {size_label}", size=amount, amount=amount, kernel=kernel)
+    library = stream_library(device)
+    if library is not None:
+        yield _Task(
+            label=f"four streams over {size_label}",
+            size=amount,
+            amount=streamed_bytes(amount),
+            kernel=partial(read_streams, library, matrix),
+        )
 
 
 def _product(device: torch.device, dtype: torch.dtype, order: int) -> _Task:

@@ -17,6 +17,7 @@ Pointer = ctypes.c_void_p
 MOST_ROWS = 16
 MOST_GROUP = 16
 MOST_HEAD_DIM = 256
+CHUNK_BYTES = 98_304
 
 
 class Layer(ctypes.Structure):
@@ -60,6 +61,7 @@ AGREED = {
     "most_rows": MOST_ROWS,
     "most_group": MOST_GROUP,
     "most_head_dim": MOST_HEAD_DIM,
+    "chunk_bytes": CHUNK_BYTES,
 }
 
 
@@ -90,6 +92,8 @@ def declare(library: ctypes.CDLL) -> None:
         library.set_pool_threads.argtypes = (Int,)
         library.decode_layers.argtypes = (Pointer, Pointer, Pointer)
         library.linear.argtypes = (*[Pointer] * 4, *[Int] * 3)
+        library.read_streams.argtypes = (Pointer, Int)
+        library.read_streams.restype = ctypes.c_float
         library.describe.argtypes = (Pointer, *[Int] * 3, *[Pointer] * 3)
         returns_nothing = ("set_pool_threads", "decode_layers", "linear", "describe")
         for name in returns_nothing:

@@ -11,6 +11,7 @@
 
 #include "kernels_attention.h"
 #include "kernels_choice.h"
+#include "kernels_stream.h"
 
 #define CHUNK_BYTES 98304 /* weights that a thread claims at a time */
 #define MOST_PIECE 128    /* MLP columns among them */
@@ -279,6 +280,17 @@ void linear(const float *weights, const float *bias, const float *input, float *
     project_back(weights, bias, input, width, NULL, out_width, rows, output, &counter);
 }
 
+/* The sum of the floats of a number of whole chunks, claimed by threads as weights are. */
+float read_streams(const float *data, int64_t chunks) {
+    Counter counter;
+    float sum = 0.0f;
+    memset(&counter, 0, sizeof counter);
+#pragma omp parallel reduction(+ : sum)
+    for (int64_t chunk; (chunk = claim(&counter)) < chunks;)
+        sum += sum_of_streams(data + chunk * (CHUNK_BYTES / 4), CHUNK_BYTES / 4);
+    return sum;
+}
+
 /* Of each row of scores [row, width]: its logarithm of the sum of exponentials and its entropy in
    totals [row, 2], and its highest scores, best first, in best and places [row, count]. */
 void describe(const float *scores, int64_t rows, int64_t width, int64_t count, float *totals,
@@ -302,3 +314,4 @@ void set_pool_threads(int64_t threads) { omp_set_num_threads((int)threads); }
 /* Structures and limits as compiled, for whoever calls with their own idea of them. */
 const int64_t layer_bytes = sizeof(Layer), stored_bytes = sizeof(Stored), step_bytes = sizeof(Step);
 const int64_t most_rows = MOST_ROWS, most_group = MOST_GROUP, most_head_dim = MOST_HEAD_DIM;
+const int64_t chunk_bytes = CHUNK_BYTES;

@@ -25,6 +25,7 @@ from inference.calibration.ceilings_store import (
     saved_ceilings,
 )
 from inference.engine.clock import StepClock
+from inference.kernels.streams import stream_library
 from inference.records.costs import Source
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings
@@ -33,8 +34,8 @@ from tests.doubles import ScriptedClock, ScriptedDelays
 
 CPU = torch.device("cpu")
 MIB = 1 << 20
-STEP_TIME_S = 0.5
-KERNELS = 3
+STEP_TIME_S = 2.0**-7
+KERNELS = 3 + (stream_library(CPU) is not None)
 
 
 def measured(
@@ -42,7 +43,7 @@ def measured(
     orders: tuple[int, ...] = (8, 16),
     delays: Callable[[], ScriptedDelays] = ScriptedDelays,
 ) -> MeasuredCeilings:
-    """Return roofs measured on a scripted clock, every timing half a second by default."""
+    """Return roofs measured on a scripted clock, every timing 8 ms by default."""
     plan = RoofPlan(
         read_bytes=(MIB, 2 * MIB),
         orders=orders,
@@ -103,6 +104,29 @@ def test_a_step_time_too_short_for_the_clock_repeats_its_kernel() -> None:
 
 def test_orders_stop_growing_when_a_product_takes_too_long() -> None:
     assert len(measured(ScriptedClock(repeat(100.0)), orders=(8, 16, 32)).products) == 1
+
+
+def test_a_sweep_ends_where_its_next_size_would_not_fit_into_ten_seconds() -> None:
+    """It went on with 12 s a timing where a number format is slow."""
+    plan = RoofPlan(
+        read_bytes=(MIB, 2 * MIB, 4 * MIB),
+        orders=(8, 16, 32),
+        clock=ScriptedClock(repeat(0.1)),
+        delays=ScriptedDelays,
+    )
+
+    result = measure_ceilings(CPU, torch.float32, plan=plan)
+
+    assert result is not None
+    assert len(result.reads) == KERNELS  # nine timings of each, then twice as many bytes
+    assert len(result.products) == 1
+
+
+def test_our_own_read_is_among_those_that_make_the_memory_roof() -> None:
+    labels = [point.label for point in measured().reads]
+
+    has_kernel = stream_library(CPU) is not None
+    assert any(label.startswith("four streams over") for label in labels) is has_kernel
 
 
 def test_being_asked_to_stop_gives_nothing() -> None:
