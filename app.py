@@ -9,11 +9,13 @@ from collections.abc import AsyncGenerator
 import streamlit as st
 
 from inference.process.messages import LoadModel
+from inference.process.telemetry import machine_busy_ratio
 from visuals.live.app_services import app_hub, app_saver, app_templates
 from visuals.live.attention_route import attention_routes
 from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
 from visuals.live.page_addresses import page_routes
+from visuals.live.roofs_route import roofs_routes
 from visuals.live.route import live_routes
 from visuals.live.vega_bundle import bundle
 from visuals.panel.routes import panel_routes
@@ -26,7 +28,9 @@ async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
     """Load the default model while the first page opens; end the engine with the server."""
     hub = app_hub()
     stop = threading.Event()
-    threading.Thread(target=hub.keep_house, args=(stop,), name="hub-house", daemon=True).start()
+    threading.Thread(
+        target=hub.keep_house, args=(stop, machine_busy_ratio), name="hub-house", daemon=True
+    ).start()
     saving = threading.Thread(
         target=app_saver().keep, args=(hub, stop), name="run-saver", daemon=True
     )
@@ -48,6 +52,7 @@ routes = [
     *attention_routes(app_hub()),
     *engine_routes(app_hub()),
     *check_routes(app_hub()),
+    *roofs_routes(app_hub()),
     *panel_routes(),
     *page_routes(),
 ]

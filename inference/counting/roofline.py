@@ -1,7 +1,7 @@
 """Points of a roofline: what a step had to do, how long it took, and which limit it was under.
 
 Counted work and measured step times come in, points go out; nothing is clipped. A point above a
-measured roof is impossible, so it carries a sentence with the likely cause. No torch.
+measured roof is impossible, so it carries words that say so. No torch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from inference.records.rooflines import Bound, Part, RooflinePoint, roof_tag
 # Chosen: below a quarter of the roof above it, a step spends more than three quarters of its time
 # neither moving nor computing at the device's rate: launches, host work or small kernels.
 OVERHEAD_RATIO = 0.25
-# Chosen: on a shared machine, repeats of the same step differ by about this much.
+# Chosen: on a shared machine, repeats of the same step differ by about this much. A point that lies
+# no farther above a roof raises no message.
 NOISE_RATIO = 0.05
 
 
@@ -77,7 +78,7 @@ def roofline_point(
         lower_bound_s=lower_bound_s,
         roof_ratio=ratio,
         bound=_measured_bound(work, ratio, ceilings),
-        alarm=_alarm(work, ratio, ceilings),
+        alarm=_alarm(ratio, ceilings),
         mfu_ratio=work.flops / (step_time_s * datasheet.flops_per_s) if datasheet else None,
         mbu_ratio=work.bytes_moved / (step_time_s * datasheet.bytes_per_s) if datasheet else None,
     )
@@ -108,16 +109,10 @@ def _measured_bound(work: PartWork, ratio: float, ceilings: Ceilings) -> Bound:
     return Bound.OVERHEAD if ratio < OVERHEAD_RATIO else bound_of(work, ceilings)
 
 
-def _alarm(work: PartWork, ratio: float, ceilings: Ceilings) -> str:
+def _alarm(ratio: float, ceilings: Ceilings) -> str:
+    """Return what a point above the roofs means, to be put behind the step's name; empty below."""
     if ratio <= 1 + NOISE_RATIO:
         return ""
-    share = f"{ratio:.0%} of the {roof_tag(ceilings)} roof"
-    if bound_of(work, ceilings) is Bound.MEMORY:
-        return (
-            f"This point reaches {share}: some of the counted bytes were not read from memory but "
-            "from a cache, or the bandwidth was measured while the machine was busy; measure again."
-        )
     return (
-        f"This point reaches {share}: the step used a faster kernel or number format than the "
-        "measured product, or the roof was measured while the machine was busy; measure again."
-    )
+        f"lies {ratio - 1:.0%} above the {roof_tag(ceilings)} roof; the roof may be out of date"
+    ).replace("%", " %")

@@ -60,9 +60,11 @@ class GenerationOptions:
     Attributes:
         chunk_tokens: Feed the prompt in chunks of this many columns; None for all at once.
         cache: How keys and values are stored.
-        split_every: Time linear operations and attention apart in the prefill and in every n-th
-            decode step, from the second on (the first may be cold), which are then marked as
-            observed; None for never.
+        split_every: Time linear operations and attention apart in every n-th decode step, which is
+            then marked as observed; None for never.
+        is_prefill_split: Time them apart in the prefill too, and in decode steps from the second on
+            (the first may be cold). Otherwise TTFT and the first steps are left alone: the first
+            step timed so is in the middle of the first n.
         plan: How several requests share the device.
         decode: How decode steps are launched, as ``Engine.prepare`` got ready for. A step that was
             eager instead, to be captured or timed in parts, is marked as observed.
@@ -71,6 +73,7 @@ class GenerationOptions:
     chunk_tokens: int | None = None
     cache: CacheKind = CacheKind.DYNAMIC
     split_every: int | None = None
+    is_prefill_split: bool = True
     plan: BatchPlan = ONE_BATCH
     decode: DecodeMode = DecodeMode.EAGER
 
@@ -151,7 +154,7 @@ class Engine:
 
     def split(self, every: int | None) -> None:
         """Time the parts of every n-th of the next decode steps; None to stop."""
-        self._options = replace(self._options, split_every=every)
+        self._options = replace(self._options, split_every=every, is_prefill_split=True)
 
     def recall(self, query: int | None = None) -> tuple[AttentionMap, ...]:
         """Return the prompt's maps for the choice as it is, one for each captured step.
@@ -310,17 +313,24 @@ class Engine:
 
     def _meter_for(self, block: TokenBlock) -> StepMeter | None:
         """Return the meter, ready, when this step's parts are to be timed."""
-        meter, every = self._meter, self._options.split_every
+        meter = self._meter
         if meter is None:
             return None
         meter.cancel()  # a step that failed may have left it in the model
-        if every is None:
-            return None
-        # The first decode step may be cold, so every n-th is counted from the second.
-        if block.phase is Phase.DECODE and (self._decoded - 1) % every != 0:
+        if not self._is_split(block.phase):
             return None
         meter.start(block.phase, len(block.ids), self._options.cache)
         return meter
+
+    def _is_split(self, phase: Phase) -> bool:
+        """Tell whether the parts of the next step are to be timed."""
+        every, with_prefill = self._options.split_every, self._options.is_prefill_split
+        if every is None:
+            return False
+        if phase is Phase.PREFILL:
+            return with_prefill
+        first = 1 if with_prefill else every // 2
+        return (self._decoded - first) % every == 0
 
     def _captured(self, phase: Phase) -> float | None:
         """Form the map of the step's attention; return what that took, None for no map."""

@@ -59,8 +59,9 @@ class Generate:
         chunk_tokens: Most tokens of a prompt that one step feeds; None for the whole prompt.
         cache: How keys and values are stored.
         capture: Whose attention to capture from the first step on; None for none.
-        split_every: Time linear operations and attention apart in the prefill and in one decode
-            step of this many; None for never.
+        split_every: Time linear operations and attention apart in one decode step of this many;
+            None for never.
+        is_prefill_split: And in the prefill.
         plan: How several requests share the device.
         decode: How decode steps are launched; where that is impossible, they are eager.
     """
@@ -75,6 +76,7 @@ class Generate:
     cache: CacheKind = CacheKind.DYNAMIC
     capture: AttentionChoice | None = None
     split_every: int | None = None
+    is_prefill_split: bool = True
     plan: BatchPlan = ONE_BATCH
     decode: DecodeMode = DecodeMode.EAGER
 

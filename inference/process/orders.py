@@ -34,8 +34,9 @@ class RunOrder:
             is not; empty when none is.
         chunk_tokens: Most tokens of a prompt that one step feeds; None for the whole prompt.
         cache: How keys and values are stored.
-        split_every: Time linear operations and attention apart in the prefill and in one decode
-            step of this many; None for never.
+        split_every: Time linear operations and attention apart in one decode step of this many;
+            None for never.
+        is_prefill_split: And in the prefill.
         plan: How several prompts share the device.
         decode: How decode steps are launched.
         arrivals_s: When each prompt comes in, on the run's own time; empty when all are there at
@@ -56,6 +57,7 @@ class RunOrder:
     chunk_tokens: int | None = None
     cache: CacheKind = CacheKind.DYNAMIC
     split_every: int | None = None
+    is_prefill_split: bool = True
     plan: BatchPlan = ONE_BATCH
     decode: DecodeMode = DecodeMode.EAGER
     arrivals_s: tuple[float, ...] = ()
@@ -146,6 +148,7 @@ def command_of(
         cache=order.cache,
         capture=capture,
         split_every=order.split_every,
+        is_prefill_split=order.is_prefill_split,
         decode=order.decode,
         plan=order.plan,
     )

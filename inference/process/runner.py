@@ -200,6 +200,7 @@ def generation_options(source: Generate | RunOrder) -> GenerationOptions:
         chunk_tokens=source.chunk_tokens,
         cache=source.cache,
         split_every=source.split_every,
+        is_prefill_split=source.is_prefill_split,
         plan=source.plan,
         decode=source.decode,
     )

@@ -25,6 +25,11 @@ LONGEST_STOP_S = 2.0
 logger = logging.getLogger(__name__)
 
 
+def machine_busy_ratio() -> float:
+    """Return how busy all processors were since the previous call; the first means nothing."""
+    return psutil.cpu_percent() / 100
+
+
 class HostTime(Protocol):
     """The part of a StepClock that may be read from any thread."""
 

@@ -153,7 +153,8 @@ class RooflinePoint:
         lower_bound_s: Counted: the longer of computing and moving at the roofs' rates.
         roof_ratio: Achieved as a share of the roof above this intensity: lower bound / step time.
         bound: Which limit it is under.
-        alarm: Why a point above a roof cannot be right, in a sentence; empty otherwise.
+        alarm: How far above a roof it lies and what that means, in words to be put behind the
+            step's name; empty where it lies under it.
         mfu_ratio: FLOPs / (step time x datasheet peak); None without a datasheet.
         mbu_ratio: Bytes / (step time x datasheet bandwidth); None without a datasheet.
     """

@@ -9,7 +9,7 @@ import pytest
 from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, check_order
 from inference.records.options import CacheKind, DecodeMode, Sampling
-from visuals.live.hub import WATCHED_SPLIT
+from visuals.live.hub import UNWATCHED_SPLIT, WATCHED_SPLIT
 from visuals.pages.examples import first_prompt
 from visuals.pages.run_settings import Decoding, Pace, RunSettings, Split, pace_of
 
@@ -25,6 +25,8 @@ def test_the_defaults_are_a_greedy_run_of_the_first_prompt_on_the_default_model(
         seed=0,
         is_raw=False,
         load=LoadModel(model="default"),
+        split_every=UNWATCHED_SPLIT,
+        is_prefill_split=False,
         is_captured=True,
     )
 
@@ -42,7 +44,7 @@ def test_sampling_leaves_out_what_keeps_every_token() -> None:
 @pytest.mark.parametrize(
     ("split", "shows_parts", "every"),
     [
-        (Split.AUTOMATIC, False, None),
+        (Split.AUTOMATIC, False, UNWATCHED_SPLIT),
         (Split.AUTOMATIC, True, WATCHED_SPLIT),
         (Split.EVERY, False, 1),
         (Split.NEVER, True, None),
@@ -53,6 +55,20 @@ def test_steps_are_timed_in_parts_as_asked(
 ) -> None:
     """The reader fell back to never where its widget began at automatic."""
     assert RunSettings(split=split).order(shows_parts=shows_parts).split_every == every
+
+
+def test_a_prefill_is_timed_in_parts_only_for_who_looks_at_them() -> None:
+    assert not RunSettings().order().is_prefill_split
+    assert RunSettings().order(shows_parts=True).is_prefill_split
+    assert RunSettings(split=Split.EVERY).order().is_prefill_split
+
+
+def test_prepared_steps_are_not_taken_apart_for_nobody() -> None:
+    """A step that is timed in parts is launched eagerly, which takes much longer."""
+    prepared = RunSettings(decode=DecodeMode.GRAPH)
+
+    assert prepared.order().split_every is None
+    assert prepared.order(shows_parts=True).split_every == WATCHED_SPLIT
 
 
 def test_only_eager_steps_are_captured() -> None:

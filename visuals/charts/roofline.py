@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from inference.counting.roofline import NOISE_RATIO
 from inference.records.run import RunTrace
 from inference.records.steps import Part
 from visuals.charts.roofline_rows import point_datasets
@@ -23,10 +24,14 @@ from visuals.charts.theme import (
     decades,
     finished,
 )
+from visuals.charts.units import percent
 
 EXPLANATION = {
     "what": "Each step as a point: how many operations it does per byte moved, against how "
-    "many it did per second. No step can be above the roofs: the slope is what the memory can "
+    "many it did per second. No step can be above the roofs; one that lies more than "
+    f"{percent(NOISE_RATIO):.0f} % above them is named, since then the roof was measured while the "
+    "device was busy or slower, some of the bytes came from a cache, or the step used a faster "
+    "kernel than the measured product. The slope is what the memory can "
     "deliver, the flat line what the processor can multiply. They meet at the ridge: left of it a "
     "step is memory-bound, right of it compute-bound, and far below both it is overhead-bound, "
     "limited by launches and work on the host.",

@@ -24,11 +24,20 @@ from visuals.charts.theme import Row
 from visuals.charts.units import amount, percent, share, significant
 
 NOT_MEASURED = "This run has no roofs: they were not measured on its device when it was made."
+NOT_SPLIT = (
+    "No step of this run was timed in parts. Start a run with this tab open: its prefill is, and "
+    "one decode step in eight."
+)
 NOT_COUNTED = "This run's file lists no weight matrices, so its work cannot be counted."
 LEAST_INTENSITY, MOST_INTENSITY = 0.1, 1000.0
 ROOM = 3.0  # how far the axis extends beyond the ridge
 DIGITS = 4  # of a point's place
 Place = tuple[float, float]
+_NAMES = {
+    Part.STEP: "Step",
+    Part.LINEAR: "The linear part of step",
+    Part.ATTENTION: "The attention of step",
+}
 
 
 def point_datasets(trace: RunTrace, part: Part) -> dict[str, list[Row]]:
@@ -148,7 +157,7 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
         return NOT_COUNTED
     newest = next((e for e in reversed(events) if part_seconds(e, part) is not None), None)
     if newest is None:
-        return "No step of this run was timed in parts; during a run, one step in eight is."
+        return NOT_SPLIT
     row = _point_row(newest, info, part)
     if row is None:
         return "This step moved nothing that was counted."
@@ -161,15 +170,21 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
     return f"{where}, {_standing(point, info)}{_named(newest, part, info.attention)}"
 
 
-def alarm(events: Iterable[StepEvent], info: RunInfo) -> str:
-    """Return why the newest point above a roof cannot be right; empty when none is above."""
-    alarm = ""
+def alarms(events: Iterable[StepEvent], info: RunInfo) -> dict[str, str]:
+    """Return what is said of the newest point above a roof, by part; nothing without such a one."""
+    said: dict[str, str] = {}
     for event in events:
         for part in Part:
             point = points_of(event, info, part)
             if point is not None and point.alarm:
-                alarm = f"Step {event.index}, {part.value}: {point.alarm}"
-    return alarm
+                said[part.value] = f"{_NAMES[part]} {event.index} {point.alarm}."
+    return said
+
+
+def roofs_version(info: RunInfo) -> str:
+    """Return a text that differs wherever the measured roofs of a run do; empty without roofs."""
+    roofs = info.ceilings
+    return "" if roofs is None else f"{roofs.flops_per_s:.6g} {roofs.bytes_per_s:.6g}"
 
 
 def lower_bound_s(event: StepEvent, info: RunInfo) -> float | None:

@@ -1,7 +1,7 @@
 """Measurements that the engine makes between two runs: roofs, and the sweep over tokens.
 
-One waits or goes at a time; runs wait meanwhile. Belongs to the hub, whose lock is held by whoever
-calls. Nothing is measured in this process. No torch.
+One waits or goes at a time; runs wait meanwhile, except for what nobody asked for. Belongs to the
+hub, whose lock is held by whoever calls. Nothing is measured in this process. No torch.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class MeasureStatus:
         ceilings: Of the device and dtype of the model held.
         sweep: Of the model held, made since it was loaded.
         batches: The newest sweep over batches, as far as it came, with the model it was made on.
+        is_by_itself: Nobody asked for what waits or goes; it gives way to a run.
     """
 
     kind: type[Measure] | None = None
@@ -41,6 +42,7 @@ class MeasureStatus:
     ceilings: MeasuredCeilings | None = None
     sweep: TokenSweep | None = None
     batches: BatchSweep | None = None
+    is_by_itself: bool = False
 
 
 @dataclass(slots=True)
@@ -51,14 +53,27 @@ class Measurements:
     status: MeasureStatus = field(default_factory=MeasureStatus)
     _wanted: Measure | None = None
     _going: Measure | None = None
+    _on_way_given: Callable[[], None] | None = None
+    _gives_way: bool = False
 
     @property
     def is_going(self) -> bool:
         """True while the engine measures."""
         return self._going is not None
 
-    def order(self, command: Measure) -> None:
+    def order(
+        self,
+        command: Measure,
+        *,
+        by_itself: bool = False,
+        on_way_given: Callable[[], None] | None = None,
+    ) -> None:
         """Remember what is wanted; ``begin`` starts it.
+
+        Args:
+            command: What is to be measured.
+            by_itself: Nobody asked for it, so it gives way to runs.
+            on_way_given: Called once it has ended for a run, without a result.
 
         Raises:
             InputError: One waits or goes already.
@@ -67,7 +82,14 @@ class Measurements:
             msg = "a measurement is going on already; wait for its end, or stop it"
             raise InputError(msg)
         self._wanted = command
-        self.status = replace(self.status, kind=type(command), is_waiting=True, sentence="")
+        self._on_way_given, self._gives_way = on_way_given, False
+        self.status = replace(
+            self.status,
+            kind=type(command),
+            is_waiting=True,
+            is_by_itself=by_itself,
+            sentence="",
+        )
 
     def begin(self) -> None:
         """Send what is wanted, if anything is, to the idle engine."""
@@ -87,6 +109,12 @@ class Measurements:
             self._wanted = None
             self._over("stopped before it began")
 
+    def give_way(self) -> None:
+        """End what nobody asked for, since somebody asks for something else."""
+        if self.status.is_by_itself and self._going is not None and not self._gives_way:
+            self._gives_way = True
+            self.send(StopMeasuring())
+
     def receive(self, reply: Measuring | MeasureEnded) -> None:
         """Take what the engine says of it."""
         if reply.batches is not None:
@@ -98,6 +126,11 @@ class Measurements:
             self.status = replace(self.status, ceilings=reply.ceilings)
         if reply.sweep is not None:
             self.status = replace(self.status, sweep=reply.sweep)
+        if self._gives_way and reply.ceilings is None:
+            self._over("")
+            if self._on_way_given is not None:
+                self._on_way_given()
+            return
         self._over(reply.sentence or ("" if reply.is_kept else NOT_KEPT))
 
     def died(self, sentence: str) -> None:
@@ -115,6 +148,7 @@ class Measurements:
             self.status,
             kind=None,
             is_waiting=False,
+            is_by_itself=False,
             stage=None,
             ended=self.status.kind,
             sentence=sentence,

@@ -128,6 +128,7 @@ def _model(trace: RunTrace) -> Frame:
         "layers": info.shape.num_hidden_layers,
         "attention": attention.layer_items(info.shape),
         "matrices": weight_reuse.matrix_items(info.shape),
+        "roofs": roofline_rows.roofs_version(info),
         "batch": batch_plan(trace),
         "requests": [
             {
@@ -160,7 +161,7 @@ def _step_parts(drawn: Drawn, tally: Tally) -> Frame:
             "captions": {
                 part.value: roofline_rows.caption(events, trace.info, part) for part in Part
             },
-            "alarm": roofline_rows.alarm(drawn.fresh, trace.info),
+            "alarms": roofline_rows.alarms(drawn.fresh, trace.info),
         },
         "mask_words": attention.kind_words(events, shape, first if len(ids) > 1 else None),
         "capture": attention.capture_cost(events),

@@ -5,8 +5,9 @@ not to a page, so reruns, other pages and reloads leave it alone. When nobody ha
 the grace time, or 30 s longer before its first viewer, it is stopped and the device is free.
 
 This file is what others may ask. What the hub knows is kept by the files beside it: registry.py has
-the runs, model_slot.py the model, attention_requests.py and calibration.py the rest. What happens
-is in run_queue.py, from the queue to the engine, and engine_replies.py, from the engine back.
+the runs, model_slot.py the model, attention_requests.py and calibration.py the rest;
+idle_measuring.py begins what nobody has to ask for. What happens is in run_queue.py, from the queue
+to the engine, and engine_replies.py, from the engine back.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from inference.process.messages import (
 )
 from inference.process.orders import RunOrder, check_order
 from inference.records.attention import AttentionChoice
+from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
 from inference.runs.packed_attention import packed_together
@@ -35,6 +37,7 @@ from visuals.live.attention_feed import Captured, played
 from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.engine_replies import EngineReplies
+from visuals.live.idle_measuring import IdleMeasuring
 from visuals.live.live_run import LiveRun, new_id
 from visuals.live.model_checks import ModelChecks, ModelCheckStatus
 from visuals.live.model_slot import EngineStatus, ModelSlot
@@ -46,6 +49,8 @@ from visuals.live.surroundings import EngineLink, Surroundings
 
 HOUSEKEEPING_S = 1.0
 WATCHED_SPLIT = 8  # one step in this many is timed in parts while somebody looks at them
+# As many while nobody does. Chosen: a run of 64 tokens has four such steps for who looks later.
+UNWATCHED_SPLIT = 16
 
 
 class Hub:
@@ -82,6 +87,7 @@ class Hub:
             registry=self._registry, now=around.now, limit_s=around.pause_limit_s
         )
         self._replies = EngineReplies(self._queue, around.render)
+        self._idle_measuring = IdleMeasuring(self._queue, around.now)
 
     def _ready(self) -> ModelReady | None:
         return self._model.held.ready if self._model.held is not None else None
@@ -231,7 +237,7 @@ class Hub:
     def split_steps(self, run: LiveRun, *, is_wanted: bool) -> None:
         """Time the parts of some of a run's next steps, while somebody looks at them."""
         with self._lock:
-            every = WATCHED_SPLIT if is_wanted else None
+            every = WATCHED_SPLIT if is_wanted else _unwatched_split(run)
             if run is self._registry.active and run.split_every != every:
                 run.split_every = every
                 self._engine.send(SplitSteps(run_id=run.run_id, every=every))
@@ -382,11 +388,26 @@ class Hub:
                 run.stop_reason = self._pauses.ended_words()
                 self.control(run, Action.STOP)
 
-    def keep_house(self, stop: threading.Event) -> None:
-        """Stop unwatched and overdue runs once a second until ``stop`` is set; run on a thread."""
+    def measure_when_idle(self, machine_busy: float) -> None:
+        """Measure the roofs of the model held if they are missing and the engine is idle.
+
+        Args:
+            machine_busy: How busy all processors have been lately, 0 to 1.
+        """
+        with self._lock:
+            self._idle_measuring.tick(machine_busy)
+
+    def keep_house(self, stop: threading.Event, machine_busy: Callable[[], float]) -> None:
+        """Stop unwatched and overdue runs and look for missing roofs, once a second, on a thread.
+
+        Args:
+            stop: Set at the end.
+            machine_busy: How busy all processors were since it was asked last, 0 to 1.
+        """
         while not stop.wait(HOUSEKEEPING_S):
             self.abandon_unwatched()
             self.stop_overdue()
+            self.measure_when_idle(machine_busy())
 
     def close(self) -> None:
         """End the engine process."""
@@ -395,3 +416,11 @@ class Hub:
     def receive(self, reply: Reply) -> None:
         """Take one reply of the engine; called on the client's reading thread."""
         self._replies.receive(reply)
+
+
+def _unwatched_split(run: LiveRun) -> int | None:
+    """Return in which steps the parts are timed once nobody looks at them any more."""
+    every = run.order.split_every if run.order is not None else None
+    if every != WATCHED_SPLIT:
+        return every
+    return UNWATCHED_SPLIT if run.order and run.order.decode is DecodeMode.EAGER else None

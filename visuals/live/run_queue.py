@@ -59,6 +59,7 @@ class RunQueue:
             InputError: Too many wait.
         """
         self.registry.queue(run)
+        self.measurements.give_way()
         self.advance()
         return run
 
@@ -66,7 +67,7 @@ class RunQueue:
         """Bring the first run in the queue as far as it can go."""
         if self.registry.active is None and self.model.loading is None:
             self.measurements.begin()
-        while self._is_idle and self.registry.waiting:
+        while self.is_idle and self.registry.waiting:
             if not self._advance_first(self.registry.waiting[0]):
                 return
         if self._is_idle:
@@ -104,7 +105,7 @@ class RunQueue:
         return "The device is being measured; the run begins after that." if is_held_up else ""
 
     @property
-    def _is_idle(self) -> bool:
+    def is_idle(self) -> bool:
         """True while the engine runs, loads and measures nothing."""
         is_free = self.registry.active is None and self.model.loading is None
         return is_free and not self.measurements.is_going

@@ -214,7 +214,8 @@ def _split_setting() -> None:
         list(Split),
         **bound("split"),
         help="For the roofline of each. Such a step takes longer, is marked as observed, and is "
-        "left out of the figures between tokens.",
+        "left out of the figures between tokens. While the roofline shows them, the prefill is "
+        "timed so too; steps that are launched as a graph or compiled only then.",
     )
 
 

@@ -27,7 +27,7 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
             type="primary",
             icon=":material/speed:",
             disabled=status.kind is not None,
-            on_click=_start,
+            on_click=start_measuring,
             args=(hub, command),
             help="The engine measures while no run is going on; runs started meanwhile wait.",
         )
@@ -39,6 +39,11 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
             on_click=hub.stop_measuring,
         )
     if is_ours:
+        if status.is_by_itself:
+            st.caption(
+                "Measured by itself while the engine is idle, in ten seconds at most. A run "
+                "started meanwhile goes first."
+            )
         _progress(hub)
     elif status.kind is not None:
         st.caption("Another measurement is in progress.")
@@ -83,7 +88,8 @@ def watch_engine(hub: Hub, drawn: EngineActivity) -> None:
     watched()
 
 
-def _start(hub: Hub, command: Measure) -> None:
+def start_measuring(hub: Hub, command: Measure) -> None:
+    """Measure as soon as the engine is idle; say so where a measurement is going on already."""
     try:
         hub.measure(command)
     except InputError as error:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
+from inference.process.messages import MeasureCeilings
 from inference.records.status import RunState
 from visuals.live.frames import frame
 from visuals.live.hub import WATCHED_SPLIT, Hub
 from visuals.live.live_run import LiveRun
+from visuals.pages.measure_controls import start_measuring
 from visuals.pages.session import panel_state, session
 from visuals.pages.widget_keys import PANELS
 from visuals.panel.component import live_panel
@@ -32,7 +36,13 @@ def run_panel(
     if session().is_polling:
         _polled_panel(hub, run, key=key, label=label, state=state)
         return
-    result = live_panel(run, key=key, label=label, state=state)
+    result = live_panel(
+        run,
+        key=key,
+        label=label,
+        state=state,
+        on_measure=partial(start_measuring, hub, MeasureCeilings()),
+    )
     _time_parts(hub, run, result.part)
     if result.transport == "poll":
         session().is_polling = True
@@ -57,7 +67,14 @@ def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str, state: RunSta
         hub.touch(run)
         cursor = panel_state(key).get("cursor", 0)
         update = frame(hub.snapshot(run), hub.status(run), cursor)
-        result = live_panel(run, key=key, frame=update, label=label, state=run.state)
+        result = live_panel(
+            run,
+            key=key,
+            frame=update,
+            label=label,
+            state=run.state,
+            on_measure=partial(start_measuring, hub, MeasureCeilings()),
+        )
         if result.transport == "restored":
             session().is_polling = False
             st.rerun()

@@ -6,6 +6,7 @@ passes changes only with the run and its state; all other reruns cost nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -72,13 +73,14 @@ _component = v2.component(
 )
 
 
-def live_panel(
+def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
     run: LiveRun,
     *,
     key: str,
     state: RunState,
     frame: dict[str, object] | None = None,
     label: str = "",
+    on_measure: Callable[[], None] | None = None,
 ) -> ComponentResult:
     """Show a run and return what the panel says: state, transport, cursor, capture and part.
 
@@ -93,6 +95,7 @@ def live_panel(
         frame: Given, the panel draws it instead of opening a WebSocket. It should start at
             ``cursor``; a frame that starts at 0 is drawn from scratch.
         label: Stands before the model's name, such as "recorded run".
+        on_measure: Called when somebody asks in the panel for the roofs to be measured.
     """
     data: dict[str, object] = {
         "run_id": run.run_id,
@@ -116,12 +119,14 @@ def live_panel(
             "cursor": 0,
             "capture": None,
             "part": "step",
+            "measure": 0,
         },
         on_state_change=_nothing,
         on_transport_change=_nothing,
         on_cursor_change=_nothing,
         on_capture_change=_nothing,
         on_part_change=_nothing,
+        on_measure_change=on_measure or _nothing,
     )
 
 

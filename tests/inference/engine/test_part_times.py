@@ -131,6 +131,18 @@ def test_the_prefill_and_every_so_many_decode_steps_are_timed_and_marked(
     assert events[0].phase is Phase.PREFILL
 
 
+def test_ttft_and_the_first_steps_are_left_alone_where_nobody_looks_at_parts(
+    model: nn.Module,
+) -> None:
+    """Of a run that nobody looked into, no step was timed in parts."""
+    engine = engine_on(model, PartMeter(model, marks_for(torch.device("cpu"))))
+
+    options = GenerationOptions(split_every=4, is_prefill_split=False)
+    events = list(engine.generate([request()], seed=0, zero_s=0.0, options=options))
+
+    assert [bool(event.parts) for event in events] == [False, False, False, True, False, False]
+
+
 def test_timing_parts_changes_no_token(model: nn.Module) -> None:
     meter = PartMeter(model, marks_for(torch.device("cpu")))
     plain = engine_on(model, None).generate([request()], seed=0, zero_s=0.0)

@@ -17,7 +17,14 @@ from tests.visuals.counted import COUNTED_SHAPE, ROOFS, counted_trace, with_part
 from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts import roofline_rows
 from visuals.charts.roofline import roofline_attention, roofline_linear, roofline_step
-from visuals.charts.roofline_rows import NOT_COUNTED, NOT_MEASURED, alarm, caption, lower_bound_s
+from visuals.charts.roofline_rows import (
+    NOT_COUNTED,
+    NOT_MEASURED,
+    alarms,
+    caption,
+    lower_bound_s,
+    roofs_version,
+)
 from visuals.charts.theme import PROVENANCE_DASHES
 
 CHARTS = {
@@ -160,14 +167,35 @@ def test_captions_name_the_roof_the_share_and_the_verdict() -> None:
     assert "timed in parts" in caption(fast.events, fast.info, Part.LINEAR)
 
 
-def test_a_point_above_a_roof_raises_an_alarm_with_the_likely_cause() -> None:
+def test_a_point_above_a_roof_raises_an_alarm_for_its_own_part_only() -> None:
+    """A point of one part was warned of while another part's points were shown."""
     trace = counted_trace(step_time_s=0.001)
 
-    told = alarm(trace.events, trace.info)
+    told = alarms(trace.events, trace.info)
 
-    assert told.startswith("Step 3, step: This point reaches ")
-    assert "from a cache" in told
-    assert alarm(counted_trace(step_time_s=1.0).events, trace.info) == ""
+    assert set(told) == {"step"}
+    assert told["step"].startswith("Step 3 lies ")
+    assert told["step"].endswith("above the measured roof; the roof may be out of date.")
+    assert alarms(counted_trace(step_time_s=1.0).events, trace.info) == {}
+
+
+def test_the_parts_of_a_step_above_a_roof_are_named() -> None:
+    slow = with_parts(counted_trace(step_time_s=1.0), 3)
+    parts = tuple(replace(one, duration_s=1e-9) for one in slow.events[3].parts)
+    events = (*slow.events[:3], replace(slow.events[3], parts=parts))
+
+    told = alarms(events, slow.info)
+
+    assert told["linear"].startswith("The linear part of step 3 lies ")
+    assert told["attention"].startswith("The attention of step 3 lies ")
+
+
+def test_another_roof_is_another_version() -> None:
+    info = counted_trace().info
+    higher = replace(ROOFS, bytes_per_s=ROOFS.bytes_per_s * 1.01)
+
+    assert roofs_version(replace(info, ceilings=None)) == ""
+    assert roofs_version(info) != roofs_version(replace(info, ceilings=higher))
 
 
 def test_a_run_file_keeps_roofs_and_the_times_of_parts() -> None:

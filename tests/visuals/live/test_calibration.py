@@ -12,16 +12,18 @@ from inference.process.messages import (
     MeasureEnded,
     Measuring,
     RunEnded,
+    RunStarted,
     SplitSteps,
     StopMeasuring,
     SweepTokens,
 )
 from inference.records.errors import InputError
+from inference.records.options import DecodeMode
 from inference.records.status import LoadStage, RunState
-from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready, order
+from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready, order, run_info
 from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.live.calibration import NOT_KEPT
-from visuals.live.hub import WATCHED_SPLIT
+from visuals.live.hub import UNWATCHED_SPLIT, WATCHED_SPLIT
 
 
 @pytest.fixture
@@ -142,3 +144,24 @@ def test_parts_are_timed_while_somebody_looks_at_them(hub: HubUnderTest) -> None
 
     asked = [command for command in hub.engine.commands if isinstance(command, SplitSteps)]
     assert [command.every for command in asked] == [WATCHED_SPLIT, None]
+
+
+@pytest.mark.parametrize(
+    ("begun", "decode", "after"),
+    [
+        (UNWATCHED_SPLIT, DecodeMode.EAGER, UNWATCHED_SPLIT),
+        (WATCHED_SPLIT, DecodeMode.EAGER, UNWATCHED_SPLIT),
+        (WATCHED_SPLIT, DecodeMode.GRAPH, None),
+        (1, DecodeMode.EAGER, 1),
+    ],
+)
+def test_once_nobody_looks_any_more_parts_are_timed_as_before(
+    hub: HubUnderTest, begun: int, decode: DecodeMode, after: int | None
+) -> None:
+    run = hub.hub.submit(replace(order("a"), split_every=begun, decode=decode))
+    hub.engine.reply(RunStarted(info=run_info(run.run_id)))
+    run.split_every = WATCHED_SPLIT
+
+    hub.hub.split_steps(run, is_wanted=False)
+
+    assert hub.engine.commands[-1] == SplitSteps(run_id=run.run_id, every=after)

@@ -93,6 +93,7 @@ export class LivePanel {
       theme: readTheme(this.root),
       vega,
       send: (name, value) => this.messages.send(name, value),
+      again: () => this.again(),
       failed: (panel, error) => this.guards.find((guard) => guard.panel === panel)?.failed(error),
     };
     /** @type {PanelGuard[]} */
@@ -147,6 +148,14 @@ export class LivePanel {
     for (const guard of this.guards) guard.reset();
     this.root.dataset.run = this.run.id;
     delete this.root.dataset.steps;
+  }
+
+  /** Draw the run anew from its beginning, since something that is known of all of it has changed. */
+  again() {
+    const isFed = this.link.isFed;
+    this.restart();
+    this.link.on({ type: "follow", isFed });
+    if (isFed) this.messages.send("cursor", 0);
   }
 
   address() {

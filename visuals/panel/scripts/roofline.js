@@ -4,6 +4,7 @@
 
 import { ChartPanel } from "./chart_panel.js";
 import { make, makeButton, makeChoice, makePanel } from "./elements.js";
+import { RoofsLine } from "./roofs_line.js";
 
 const VIEWS = [
   ["roofline_step", "step", "Whole steps"],
@@ -27,11 +28,11 @@ export class RooflinePanel extends ChartPanel {
     parts.tools.insertBefore(choice, parts.help);
     this.legend = make("div", "legend");
     parts.panel.insertBefore(this.legend, parts.body);
-    this.alarm = make("p", "alarm");
-    this.alarm.setAttribute("role", "alert");
-    parts.panel.insertBefore(this.alarm, parts.body);
+    this.roofs = new RoofsLine(parts.panel, parts.body, ctx);
     /** @type {Record<string, string>} */
     this.captions = {};
+    /** @type {Record<string, string>} */
+    this.alarms = {};
     this.chosen = VIEWS[0][0];
     /** @type {string | null} */
     this.legendKey = null;
@@ -51,8 +52,8 @@ export class RooflinePanel extends ChartPanel {
 
   reset() {
     this.captions = {};
-    this.alarm.hidden = true;
-    this.alarm.textContent = "";
+    this.alarms = {};
+    this.roofs.reset();
     super.reset();
     this.showLegend();
   }
@@ -71,20 +72,24 @@ export class RooflinePanel extends ChartPanel {
   say() {
     const view = this.views.find(({ name }) => name === this.chosen);
     this.caption.textContent = (view && this.captions[view.label]) || "";
+    this.roofs.warn((view && this.alarms[view.label]) || "");
   }
 
   /** @param {Frame} frame */
   update(frame) {
     if (frame.roofline) {
       this.captions = frame.roofline.captions;
+      Object.assign(this.alarms, frame.roofline.alarms);
       this.say();
-      if (frame.roofline.alarm) {
-        this.alarm.textContent = "\u26a0\ufe0e " + frame.roofline.alarm;
-        this.alarm.hidden = false;
-      }
     }
+    this.roofs.update(frame);
     this.showLegend();
     return super.update(frame);
+  }
+
+  close() {
+    this.roofs.close();
+    super.close();
   }
 
   // Only the roofs that are drawn are named, each with the style of its line.
@@ -97,7 +102,6 @@ export class RooflinePanel extends ChartPanel {
     for (const [source, words] of ROOF_LINES) {
       if (sources.has(source)) entries.push(legendEntry("roof roof-" + source, words));
     }
-    if (!sources.size) entries.push(legendEntry("roof", "no roofs yet"));
     this.legend.replaceChildren(...entries);
   }
 }

@@ -36,6 +36,9 @@ export type Component = {
 /** What the engine does about its model. */
 export type EngineStatus = { stage: string; ratio: number | null; error: string };
 
+/** How it stands with a run's roofs. */
+export type RoofsStanding = { version: string; words: string; is_offered: boolean; is_pending: boolean };
+
 /** What Streamlit calls the loading line's script with. */
 export type LoadingComponent = {
   data: { entry: string; scripts: string; status_address: string; status: EngineStatus };
@@ -92,6 +95,7 @@ export type Model = {
   attention: AttentionModel;
   matrices: Matrix[];
   batch: Plan | null;
+  roofs: string; // differs wherever the measured roofs do; empty without any
   requests: { id: string; prompt_tokens: number; max_new_tokens: number }[];
 };
 
@@ -165,7 +169,7 @@ export type Frame = {
   mask_words?: MaskWords[];
   capture?: string; // what capturing attention costs, in words
   captions?: { latency: string; kv: string; weights: string };
-  roofline?: { captions: Record<string, string>; alarm: string };
+  roofline?: { captions: Record<string, string>; alarms: Record<string, string> };
   account?: Account;
   next?: NextToken | null;
   figures?: Figure[];
@@ -201,6 +205,7 @@ export type Context = {
   theme: Theme;
   vega: Vega;
   send(name: string, value: unknown): void;
+  again(): void; // draw the run anew from its beginning
   failed(panel: Panel, error: unknown): void;
 };
 
