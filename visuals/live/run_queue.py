@@ -70,7 +70,7 @@ class RunQueue:
         while self.is_idle and self.registry.waiting:
             if not self._advance_first(self.registry.waiting[0]):
                 return
-        if self._is_idle:
+        if self.is_idle:
             self.captures.begin_waiting()
 
     def stop_waiting(self, run: LiveRun) -> None:
