@@ -132,7 +132,7 @@ def test_a_layer_without_attention_says_why_it_has_no_weights(
     assert tab.complaints == []
 
 
-def test_another_layer_picked_after_the_run_is_not_mistaken_for_the_one_shown(
+def test_another_layer_picked_after_the_run_is_computed_and_told_as_its_own(
     open_tab: OpenTab, tmp_path: Path
 ) -> None:
     """The old layer's weights were once told as the new one's, cut to its window."""
@@ -141,14 +141,15 @@ def test_another_layer_picked_after_the_run_is_not_mistaken_for_the_one_shown(
     show_weights(tab)
     run_on(tab, tmp_path / "gemma", PROMPT)
     wait_for_caption(tab, "reads")
+    assert caption(tab).startswith("Layer 1, mean of ")
     wait_for_tip(tab, 0.25, 0.55, "weight ")
 
     pick_layer(tab, 0)
-    wait_until(lambda: caption(tab).startswith("Still layer 1."), state=lambda: caption(tab))
+    wait_until(lambda: caption(tab).startswith("Layer 0, mean of "), state=lambda: caption(tab))
 
-    assert "of layer 1," in canvas_words(tab)
+    assert "of layer 0," in canvas_words(tab)
     foot = tab.page.locator(".mask-foot")
-    wait_until(lambda: "not captured during it" in foot.inner_text(), state=foot.inner_text)
-    wait_for_tip(tab, 0.25, 0.55, "weight ")
+    wait_until(lambda: "Computed after the run" in foot.inner_text(), state=foot.inner_text)
+    wait_for_tip(tab, 0.25, 0.55, "may not read key")
     point(tab, 0, 0)
     assert tab.complaints == []

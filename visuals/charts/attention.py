@@ -32,7 +32,8 @@ EXPLANATION = {
     "given, or the softmax it computed, in the layer chosen. Where there are more tokens than "
     "cells, a cell shows the largest weight in it; the row under the pointer is exact. The softmax "
     "is computed after the step, outside its step time, so a captured step does not count as "
-    "observed.",
+    "observed. Of a run that is over, another layer or head is computed by feeding its tokens to "
+    "the model once; the line under the picture then says so.",
     "formula": "weights = softmax(Q \u00d7 K\u1d40 / \u221ahead size + mask); cells of a step = "
     "T \u00d7 L \u2212 T \u00d7 (T \u2212 1) / 2",
     "source": "Vaswani et al. 2017, Attention Is All You Need, sections 3.2.1 and 3.2.3.",

@@ -39,6 +39,7 @@ class Captured:
         exact_row: The query asked for last.
         notice: Why a choice is not possible; empty when it is.
         note: How they were captured, or that they are on their way; often empty.
+        is_over: No step will follow.
     """
 
     choice: AttentionChoice | None = None
@@ -121,6 +122,7 @@ class Feed:
             "choice": choice_item(captured.choice),
             "notice": captured.notice,
             "note": captured.note,
+            "over": captured.is_over,
             "reason": reasons[-1] if reasons else "",
         }
         if not is_reset and state == self._state:

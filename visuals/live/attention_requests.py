@@ -286,6 +286,7 @@ class Captures:
             exact_row=capture.exact_row,
             notice=notice,
             note=capture.note,
+            is_over=capture.is_over,
         )
 
     def kept(self, run_id: str) -> tuple[tuple[Made, ...], tuple[PackedAttention, ...]]:

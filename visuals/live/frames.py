@@ -127,6 +127,7 @@ def _model(trace: RunTrace) -> Frame:
         "started_at": info.started_at.isoformat(),
         "layers": info.shape.num_hidden_layers,
         "attention": attention.layer_items(info.shape),
+        "captured": bool(trace.attention),
         "matrices": weight_reuse.matrix_items(info.shape),
         "roofs": roofline_rows.roofs_version(info),
         "batch": batch_plan(trace),

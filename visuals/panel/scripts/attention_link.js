@@ -1,8 +1,8 @@
 // The WebSocket of attention weights, open while they are shown.
 
-/** @import { BlockHeader, Choice } from "./types.js" */
+/** @import { AttentionState, BlockHeader } from "./types.js" */
 /**
- * @typedef {{ kind: "state", choice: Choice | null, notice: string, reason: string, reset: boolean }
+ * @typedef {{ kind: "state" } & AttentionState
  *   | { kind: "row", query: number, head: number | null, k0: number, kb: number }
  *   | { kind: "blocks", blocks: BlockHeader[] }} Header
  */

@@ -16,7 +16,6 @@ const TOPS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
 /** @type {Record<string, Scale>} */
 export const SCALES = {
-  linear: { label: "linear", tip: "0 to 1", from: "0", to: () => "1", share: (weight) => weight },
   log: {
     label: "log",
     tip: "each tenth is one step down",
@@ -24,9 +23,10 @@ export const SCALES = {
     to: () => "1",
     share: (weight) => (weight > 0 ? 1 + Math.log10(weight) / LOG_DECADES : 0),
   },
+  linear: { label: "linear", tip: "0 to 1", from: "0", to: () => "1", share: (weight) => weight },
   rest: {
-    label: "no first",
-    tip: "linear, the sequence's first token left out",
+    label: "first token left out",
+    tip: "linear up to the largest weight on any other token",
     from: "0",
     to: (top) => String(top),
     share: (weight, top) => weight / top,

@@ -16,16 +16,18 @@ import { blocksOf } from "./weight_blocks.js";
 import { WeightsView } from "./weights_view.js";
 
 const LEAST_CELLS = 8;
+const TICKS = 4; // parts of an axis, each of whole tokens
 /** @type {(keyof Choice)[]} */
 const CHOICE_PARTS = ["layer", "head", "all", "row"];
 
 /** @typedef {"mask" | "weights"} View */
 
 /**
- * What was last chosen in any panel; the next one begins with it.
- * @type {{ view: View, scale: string, picked: Choice | null }}
+ * What was last chosen in any panel; the next one begins with it. Until a view is chosen, a run that
+ * has weights in its file begins with them, and any other with its mask.
+ * @type {{ view: View | null, scale: string, picked: Choice | null }}
  */
-const chosen = { view: "mask", scale: "linear", picked: null };
+const chosen = { view: null, scale: "log", picked: null };
 
 export class MaskPanel {
   /**
@@ -38,7 +40,8 @@ export class MaskPanel {
     this.box = parts.panel;
     this.caption = parts.caption;
     this.body = parts.body;
-    this.view = chosen.view;
+    /** @type {View} */
+    this.view = chosen.view || "mask";
     this.scale = chosen.scale;
     this.picked = chosen.picked;
     this.rows = [new MaskRow()];
@@ -51,6 +54,7 @@ export class MaskPanel {
     this.lit = null; // the position that is pointed at here or in the strip
     this.hasSocket = true; // else the page feeds the panel
     this.isResent = false; // what was picked before there was a connection has been asked for
+    this.isFinal = false; // no step will follow
     /** @type {AttentionState | null} */
     this.state = null;
     /** @type {ExactRow | null} */
@@ -68,7 +72,7 @@ export class MaskPanel {
     parts.panel.insertBefore(this.pickers.line, parts.caption);
     const choice = makeChoice("Show");
     this.buttons = ["mask", "weights"].map((view) => {
-      const button = makeButton(view, () => this.show(/** @type {View} */ (view)));
+      const button = makeButton(view, () => this.choose(/** @type {View} */ (view)));
       choice.append(button);
       return { view, button };
     });
@@ -93,6 +97,7 @@ export class MaskPanel {
     this.cost = "";
     this.model = null;
     this.lit = null;
+    this.isFinal = false;
     this.pointer.at = null;
     this.hasSocket = !this.ctx.data.frame;
     this.pickers.clear();
@@ -107,8 +112,14 @@ export class MaskPanel {
   }
 
   /** @param {View} view */
+  choose(view) {
+    chosen.view = view;
+    this.show(view);
+  }
+
+  /** @param {View} view */
   show(view) {
-    this.view = chosen.view = view;
+    this.view = view;
     for (const { view: name, button } of this.buttons) {
       button.setAttribute("aria-pressed", String(name === view));
     }
@@ -120,7 +131,7 @@ export class MaskPanel {
     const { run_id: runId, token } = this.ctx.data;
     if (this.view === "mask") this.link.close();
     else if (this.hasSocket) this.link.open(runId, token);
-    else this.state = { choice: null, notice: NO_SOCKET, reason: "" };
+    else this.state = { choice: null, notice: NO_SOCKET, note: "", reason: "", over: false };
   }
 
   /** @param {boolean} hasSocket */
@@ -162,10 +173,6 @@ export class MaskPanel {
     return this.captured?.layer ?? this.pickers.layer;
   }
 
-  get isOtherLayer() {
-    return this.layer !== this.pickers.layer;
-  }
-
   get rowNumber() {
     const number = this.captured?.row ?? this.pickers.request;
     return number < this.rows.length ? number : 0;
@@ -187,10 +194,13 @@ export class MaskPanel {
     return firstKey(this.kind, query);
   }
 
-  // Tokens along each axis. Weights may come before the frame of their step.
+  // Tokens along each axis: steps of growth, but no more than the run can have. Weights may come
+  // before the frame of their step.
   get axisCells() {
     const captured = this.view === "weights" ? this.weights.end : 0;
-    return axisEnd(Math.max(this.row.context, captured, 1), LEAST_CELLS);
+    const held = Math.max(this.row.context, captured, 1);
+    const most = this.isFinal ? held : Math.max(held, this.row.most);
+    return Math.min(axisEnd(held, LEAST_CELLS), Math.max(LEAST_CELLS, Math.ceil(most / TICKS) * TICKS));
   }
 
   /**
@@ -213,18 +223,22 @@ export class MaskPanel {
     const { choice } = state;
     const { picked } = this;
     const isOther = choice && picked && CHOICE_PARTS.some((part) => choice[part] !== picked[part]);
-    if (state.reset && isOther && !this.isResent) {
+    // Of a run that is over what is there is shown, and where nothing is, what the pickers say.
+    if (state.reset && !this.isResent && (state.over ? !choice : isOther)) {
       this.isResent = true;
-      this.link.ask({ capture: picked });
-    } else if (choice && !state.notice) {
-      this.pickers.mark(choice);
+      this.link.ask({ capture: state.over ? this.pickers.choice : picked });
+    } else if (choice) {
+      this.pickers.mark(choice); // a picture stands under its own layer and head
     }
   }
 
   /** @param {Frame} frame */
   update(frame) {
+    this.isFinal = frame.run.final;
     if (frame.model) {
-      this.rows = frame.model.requests.map((request) => new MaskRow(request.prompt_tokens));
+      const begins = frame.model.captured && this.hasSocket ? "weights" : "mask";
+      if (!chosen.view && this.view !== begins) this.show(begins);
+      this.rows = frame.model.requests.map((request) => new MaskRow(request.prompt_tokens, request.max_new_tokens));
       if (!this.rows.length) this.rows = [new MaskRow()];
       this.isResent = false;
       this.model = frame.model.attention;
@@ -260,8 +274,8 @@ export class MaskPanel {
     this.caption.textContent = caption;
     this.caption.title = caption;
     const hasWeights = this.view === "weights" && this.weights.blocks.length > 0;
-    // A reason for an empty picture is read whole; a step's line must not move the picture.
-    this.caption.classList.toggle("whole", this.view === "weights" && !hasWeights);
+    // A row in words takes two lines at most; they are kept free, so that no step moves the picture.
+    this.caption.classList.toggle("two", this.view === "weights");
     if (!this.pointer.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
     const { notes, title, isWarning } = this.speech.foot();
     this.foot.title = title;

@@ -25,11 +25,12 @@ export function firstKey({ window: size, chunked }, query) {
 
 /** One request's part of the mask. */
 export class MaskRow {
-  constructor(prompt = Infinity) {
+  constructor(prompt = Infinity, output = 0) {
     /** @type {MaskBlock[]} */
     this.blocks = []; // the newest step's last
     this.context = 0;
     this.prompt = prompt;
+    this.most = Number.isFinite(prompt) ? prompt + Math.max(0, output - 1) : 0; // tokens that can be fed
   }
 
   /** @returns {MaskBlock | undefined} */

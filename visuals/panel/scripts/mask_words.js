@@ -30,7 +30,8 @@ export class MaskWords {
     const row = panel.rows.length > 1 ? `, request ${panel.rowNumber + 1}` : "";
     const last = panel.row.isPromptFed && panel.kind.attends ? ` ${LAST_ROW}` : "";
     if (panel.view !== "weights") return this.mask().description + last;
-    return `Attention weights of layer ${panel.layer}, ${this.heads()}${row}. ${this.weights()}${last}`;
+    const drawn = panel.captured ? `Attention weights of layer ${panel.layer}, ${this.heads()}${row}. ` : "";
+    return `${drawn || "Attention weights. "}${this.weights()}${last}`;
   }
 
   // Sentences come from the page for the first row; those of another row of a batch are made here.
@@ -66,6 +67,14 @@ export class MaskWords {
     return choice.head === null ? "mean over the heads" : `head ${choice.head}`;
   }
 
+  // What is drawn, in few words.
+  plane() {
+    const { choice } = this.panel.state || {};
+    const heads = this.panel.model?.heads;
+    if (choice?.all) return "all heads";
+    return choice && choice.head !== null ? `head ${choice.head}` : `mean of ${heads ?? "the"} heads`;
+  }
+
   // The newest row in words, or that of the token pointed at.
   weights() {
     const { panel } = this;
@@ -75,16 +84,15 @@ export class MaskWords {
     const block = query === null ? null : panel.weights.holding(query);
     if (query === null || !block) return this.whyNot() || WAITING;
     const best = bestKeys(block, 0, query, 3).map(({ weight, key }) => `${this.name(key)} ${percentText(weight)}`);
-    const layer = panel.isOtherLayer ? `Still layer ${panel.layer}. ` : "";
     const head = panel.weights.heads.length > 1 ? `, head ${panel.weights.heads[0]}` : "";
     const read = best.length ? ` reads ${best.join(", ")}` : " gives no weight that is a number";
-    return `${layer}Query ${this.name(query)}${head}${read}.`;
+    return `Layer ${panel.layer}, ${this.plane()}: query ${this.name(query)}${head}${read}.`;
   }
 
   // Why there are no weights, or not those asked for.
   whyNot() {
-    const { notice, reason } = this.panel.state || {};
-    return notice || (reason ? sentence(reason) : "");
+    const { notice, note, reason } = this.panel.state || {};
+    return notice || (reason ? sentence(reason) : "") || note || "";
   }
 
   // The line under the picture: the colours, then what is wrong, what capturing costs, and x0.
@@ -92,10 +100,10 @@ export class MaskWords {
     const { panel } = this;
     const isWeights = panel.view === "weights";
     const first = panel.row.isPromptFed && panel.kind.attends ? "x\u2080: last row of prefill, chose the first output token." : "";
-    const { notice, reason } = panel.state || {};
+    const { notice, note, reason } = panel.state || {};
     const isWarning = isWeights && Boolean(notice || reason);
     const isInCaption = !panel.weights.blocks.length;
-    const troubles = isInCaption ? [] : [notice, reason && sentence(reason)];
+    const troubles = isInCaption ? [] : [notice, reason && sentence(reason), note];
     const notes = isWeights ? [...troubles, panel.cost].filter(Boolean).join(" ") : first;
     return { notes, title: isWeights ? `${notes} ${first}`.trim() : notes, isWarning };
   }

@@ -93,6 +93,7 @@ export type Model = {
   dtype: string;
   device: string;
   attention: AttentionModel;
+  captured: boolean; // the run's file keeps attention weights
   matrices: Matrix[];
   batch: Plan | null;
   roofs: string; // differs wherever the measured roofs do; empty without any
@@ -222,7 +223,14 @@ export interface Panel {
 export type PanelClass = new (parent: HTMLElement, ctx: Context) => Panel;
 
 export type Choice = { layer: number; head: number | null; all: boolean; row: number };
-export type AttentionState = { choice: Choice | null; notice: string; reason: string; reset?: boolean };
+export type AttentionState = {
+  choice: Choice | null; // of the weights that are drawn
+  notice: string;
+  note: string; // how they were captured, or that they are on their way
+  reason: string;
+  over: boolean; // no step will follow
+  reset?: boolean;
+};
 
 /** A block of weights as its header says it. */
 export type BlockHeader = {
