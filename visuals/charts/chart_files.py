@@ -10,11 +10,13 @@ from functools import partial
 import altair as alt
 import vl_convert
 
+from inference.records.attention import PackedAttention
 from inference.records.costs import Ceilings
 from inference.records.run import RunTrace
 from inference.records.steps import Part
 from inference.runs.comparisons import Subject
 from visuals.charts import (
+    attention_weights,
     compare,
     compare_rows,
     kv_cache,
@@ -30,6 +32,8 @@ from visuals.charts.units import date_text
 
 WIDTH, HEIGHT = 900, 420  # of a picture
 RUN_HEIGHT = 260  # of one run's charts in a report
+SQUARE_HEIGHT = 420  # of attention weights there
+DRAWN_LAYERS = 4
 PNG_SCALE = 2.0
 MOST_SUBTITLES = 4
 CONFIG: dict[str, object] = {
@@ -84,6 +88,7 @@ def run_charts(trace: RunTrace) -> tuple[NamedChart, ...]:
         _of(trace, "cache-layers", "K/V cache by layer", kv_cache.cache_layers),
         _of(trace, "tokens-per-layer", "Tokens stored in each layer", kv_cache.tokens_per_layer),
         *_choices(trace),
+        *_attention(trace),
         *_machine(trace),
     )
 
@@ -122,6 +127,22 @@ def _choices(trace: RunTrace) -> Iterator[NamedChart]:
         yield _of(trace, "entropy", title, next_token.entropy_by_step)
     if len(trace.requests) > 1:
         yield _of(trace, "slots", "Slots", slots.slot_timeline, slots.EXPLANATION["how"])
+
+
+def _attention(trace: RunTrace) -> Iterator[NamedChart]:
+    """Yield the attention weights that the run file keeps, of its first few layers or heads."""
+    for number, one in enumerate(trace.attention[:DRAWN_LAYERS]):
+        if any(layout.has_weights for layout in one.maps):
+            yield NamedChart(
+                name=f"attention-{number + 1}",
+                title=attention_weights.title(trace, one),
+                build=partial(_square, trace, one),
+                caption=attention_weights.caption(one),
+            )
+
+
+def _square(trace: RunTrace, attention: PackedAttention) -> Chart:
+    return attention_weights.attention_weights(trace, attention).properties(height=SQUARE_HEIGHT)
 
 
 def _machine(trace: RunTrace) -> Iterator[NamedChart]:

@@ -47,6 +47,7 @@ class Captured:
     exact_row: AttentionMap | None = None
     notice: str = ""
     note: str = ""
+    is_over: bool = False
 
 
 def played(captured: Captured, shown: RunTrace) -> Captured:
