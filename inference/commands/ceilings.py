@@ -31,4 +31,9 @@ def run(args: argparse.Namespace) -> int:
         measured = ceilings_for(device, dtype, progress.show_ratio, is_fresh=args.fresh)
     if measured is not None:
         sys.stdout.write(f"{ceilings_json(measured)}\n")
+        if measured.is_disturbed:
+            sys.stderr.write(
+                "other programs disturbed these roofs each time they were measured, so they may be "
+                "too low; measure again with --fresh once the machine is idle\n"
+            )
     return 0
