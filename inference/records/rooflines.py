@@ -14,6 +14,8 @@ from inference.records.costs import Ceilings, Source, StepCost
 from inference.records.model import Device
 from inference.records.steps import Part
 
+# Tokens fed in one step, for where it turns compute-bound: each twice the one before.
+SWEPT_TOKENS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 ENTERED = "entered"  # the tag of roofs that a reader typed
 
 

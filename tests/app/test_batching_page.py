@@ -27,6 +27,7 @@ from inference.records.options import BatchPlan, Padding, Policy
 from inference.records.run import RunTrace
 from inference.records.status import LoadStage, RunState
 from inference.records.steps import Phase
+from inference.runs.recordings import BATCH, recorded_measurements, recorded_runs
 from tests.app.stage import STAGE, shown
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready
 from tests.visuals.batches import batch_trace
@@ -162,7 +163,33 @@ def test_a_sweep_of_another_model_is_not_shown_for_this_one(
 
     page.run()
 
-    assert "Nothing has been measured yet" in texts(page)
+    assert "A recorded sweep" in texts(page)
+    assert "Press **Measure the sweep**" in texts(page)
+
+
+def test_before_anything_was_measured_a_recorded_sweep_is_drawn_and_gives_way_to_ones_own(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    """The page opened empty."""
+    measured = recorded_measurements()
+    assert measured is not None
+    assert measured.batches.device.name in texts(page)
+    assert {row["source"] for row in rows_of(page, "batch_times")} == {"measured", "counted"}
+
+    page.button(key="batches-start").click().run()
+    hub.engine.reply(MeasureEnded(batches=sweep(1, 2)))
+    page.run()
+
+    assert "A recorded sweep" not in texts(page)
+
+
+def test_while_the_model_loads_the_recorded_sweep_is_there() -> None:
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+
+    page = open_page("batching_script.py", STAGE.under_test)
+
+    assert "Once the model is loaded, press **Measure the sweep**" in texts(page)
 
 
 def test_a_device_that_is_not_here_is_counted_from_its_data_sheet(page: AppTest) -> None:
@@ -216,8 +243,14 @@ def test_requests_whose_every_decode_step_was_observed_are_said_to_be_undecided(
     assert "3 requests counted neither as good nor as bad" in texts(page)
 
 
-def test_without_a_batched_run_the_page_says_how_to_make_one(page: AppTest) -> None:
+def test_without_a_batched_run_a_recorded_one_is_shown_and_how_to_make_ones_own(
+    page: AppTest,
+) -> None:
+    [batch] = recorded_runs(BATCH)
+
+    assert "A recorded batch" in texts(page)
     assert "on the Live page choose Batch" in texts(page)
+    assert batch.info.run_id in page.selectbox(key="br-run").value
 
 
 def test_the_same_prompt_runs_as_often_as_asked_under_the_plan_chosen(live: AppTest) -> None:

@@ -11,9 +11,11 @@ from streamlit.testing.v1 import AppTest
 from inference.process.messages import LoadModel, RunEnded, RunStarted
 from inference.records.options import AttentionKind
 from inference.records.status import RunState
+from inference.runs.recordings import COMPARISON, recorded_runs
 from tests.app.stage import STAGE, Stage, shown
 from tests.builders import DEFAULT_LOAD, model_ready, run_info
 from tests.visuals.traces import trace_of
+from visuals.pages.replays import shipped_runs
 
 pytestmark = pytest.mark.app
 
@@ -240,6 +242,33 @@ def test_the_address_shows_kept_runs_and_names_those_that_are_gone(stage: Stage)
     html = "".join(one.proto.body for one in page.get("html"))
     assert "one" in html
     assert "two" in html
+
+
+@pytest.mark.usefixtures("stage")
+def test_before_the_first_comparison_a_recorded_one_of_three_prompts_is_shown(
+    page: AppTest,
+) -> None:
+    """The page opened with a form and nothing to see."""
+    traces = recorded_runs(COMPARISON)
+
+    [label] = [text.value for text in page.markdown if "recorded comparison" in text.value]
+    assert traces[0].info.device.name in label
+    assert "press **Compare**" in label
+    html = "".join(one.proto.body for one in page.get("html"))
+    assert "moving_average" in html
+    assert page.expander[0].proto.expanded
+
+
+def test_recorded_runs_can_be_compared_by_their_names(stage: Stage) -> None:
+    stage.store.save(replace(trace_of([b"one"], [b"x", b"y"]), info=run_info("a")))
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["runs"] = f"a,{next(iter(shipped_runs()))}"
+
+    page.run()
+
+    assert not page.exception
+    assert not page.warning
+    assert not [text for text in page.markdown if "recorded comparison" in text.value]
 
 
 @pytest.mark.usefixtures("stage")

@@ -13,6 +13,7 @@ from inference.records.model import DeviceOption
 from inference.records.options import DecodeMode, DecodeOption
 from inference.records.status import RunState
 from inference.records.telemetry import TelemetrySample
+from inference.runs.recordings import FIRST_RUN, recorded_runs
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live_doubles import HubUnderTest
@@ -51,10 +52,22 @@ def test_the_page_says_what_was_chosen_and_what_cannot_be_had(hub: HubUnderTest)
 
     assert not shown.exception
     assert "Runs on cpu (torch finds no GPU here)" in shown.markdown[0].value
-    [devices, decodes] = shown.dataframe
+    [devices, decodes, *_of_the_recorded_run] = shown.dataframe
     assert devices.value["device"].tolist() == ["cpu"]
     assert decodes.value["here"].tolist() == ["available", NO_GPU]
-    assert "Start a run on the Live page" in shown.info[0].value
+
+
+def test_before_the_first_run_a_recorded_one_is_shown_and_said_to_be(hub: HubUnderTest) -> None:
+    [trace] = recorded_runs(FIRST_RUN)
+
+    shown = page()
+
+    [label] = [text.value for text in shown.markdown if "recorded run" in text.value]
+    assert trace.info.device.name in label
+    assert "Start a run on the **Live** page" in label
+    assert any(text.value == "##### Host and device" for text in shown.markdown)
+    hub.begin()
+    assert not [text for text in page().markdown if "recorded run" in text.value]
 
 
 def test_a_run_is_shown_with_its_disturbances_and_its_counters(hub: HubUnderTest) -> None:

@@ -12,12 +12,12 @@ from streamlit.testing.v1 import AppTest
 from inference.process.messages import Action, Control, RunEnded, StateChanged
 from inference.records.options import Sampling
 from inference.records.status import RunState
+from inference.runs.recordings import FIRST_RUN, recorded_runs
 from inference.runs.run_file import to_json
 from tests.app.stage import STAGE, shown
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.live_run import LiveRun
-from visuals.pages.live import recorded_trace
 
 pytestmark = pytest.mark.app
 
@@ -351,8 +351,7 @@ def test_the_settings_that_keep_step_times_undisturbed_are_in_the_config() -> No
 def test_before_the_first_run_the_page_shows_a_recorded_one_with_machine_and_date(
     page: AppTest,
 ) -> None:
-    trace = recorded_trace()
-    assert trace is not None
+    [trace] = recorded_runs(FIRST_RUN)
 
     [label] = [text.value for text in page.markdown if "recorded run" in text.value]
 

@@ -11,12 +11,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from inference.process.messages import MeasureCeilings, MeasureEnded, StopMeasuring, SweepTokens
+from inference.runs.recordings import recorded_measurements
 from tests.app.stage import STAGE
 from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.counted import COUNTED_SHAPE
 from tests.visuals.counted import TOKEN_SWEEP as SWEEP
 from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.charts.crossover import COUNTS
+from visuals.live.idle_measuring import IDLE_S
 from visuals.pages.device_choice import OWN_RATES, THIS_MACHINE
 
 pytestmark = pytest.mark.app
@@ -71,6 +73,55 @@ def test_before_roofs_were_measured_the_page_says_so_and_offers_the_button(page:
     assert "The roofs are not measured yet on this machine" in sentences(page)
     assert not page.button(key="roofs-start").disabled
     assert page.button(key="roofs-stop").disabled
+
+
+def test_until_roofs_are_measured_recorded_ones_are_drawn_and_said_to_be(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    """The page opened empty."""
+    measured = recorded_measurements()
+    assert measured is not None
+    assert "**Recorded roofs**" in sentences(page)
+    assert "**A recorded crossover**" in sentences(page)
+    assert measured.ceilings.device.name in sentences(page)
+    assert rows_of(page, "here_roofs")
+
+    hub.hub.measure(MeasureCeilings())
+    hub.engine.reply(MeasureEnded(ceilings=MEASURED))
+    page.run()
+
+    assert "**Recorded roofs**" not in sentences(page)
+    assert "**A recorded crossover**" not in sentences(page)
+
+
+def test_while_the_model_loads_recorded_roofs_are_there_and_nothing_can_be_measured() -> None:
+    STAGE.under_test = HubUnderTest()
+    STAGE.under_test.hub.preload(DEFAULT_LOAD)
+
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+
+    assert not page.exception
+    assert "**Recorded roofs**" in sentences(page)
+    assert not [button for button in page.button if button.key == "roofs-start"]
+
+
+def test_the_counted_crossover_is_said_to_be_the_ridge(page: AppTest, hub: HubUnderTest) -> None:
+    hub.engine.reply(replace(READY, ceilings=MEASURED))
+    page.run()
+
+    assert "this is the ridge of the roofline, 3.00\u00a0FLOP/byte, said in tokens" in sentences(
+        page
+    )
+
+
+def test_a_measurement_that_goes_by_itself_says_so(page: AppTest, hub: HubUnderTest) -> None:
+    for _ in range(2):
+        hub.hub.measure_when_idle(0.1)
+        hub.time_s += IDLE_S + 1
+    page.run()
+
+    assert "Measured by itself while the engine is idle" in sentences(page)
+    assert not page.button(key="roofs-stop").disabled
 
 
 def test_the_button_measures_in_the_engine_and_the_stop_stops_it(

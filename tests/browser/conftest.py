@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from inference.storage.folders import CACHE_VARIABLE
 from visuals.live.page_bench import BROWSERS, ROOT, is_healthy
 
 # Chromium without the parts that draw windows comes first: a fifth less processor time.
@@ -48,8 +49,8 @@ class Server:
 
 
 @contextmanager
-def running_app(folder: Path) -> Generator[Server]:
-    """Yield the app on a free port, with its data and its log in a folder."""
+def running_app(folder: Path, cache: Path | None = None) -> Generator[Server]:
+    """Yield the app on a free port, with its data and its log in a folder, and a cache folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -65,6 +66,7 @@ def running_app(folder: Path) -> Generator[Server]:
                 "TOKEN_BY_TOKEN_GRACE_S": GRACE_S,
                 "TOKEN_BY_TOKEN_HOLD_S": HOLD_S,
                 "TOKEN_BY_TOKEN_DATA": str(folder / "data"),
+                **({CACHE_VARIABLE: str(cache)} if cache is not None else {}),
             },
         )
     running = Server(url=f"http://127.0.0.1:{port}", log_path=log_path)

@@ -22,7 +22,7 @@ from inference.figures.sweeps import (
 )
 from inference.records.costs import Ceilings
 from inference.records.model import ModelShape
-from inference.records.rooflines import TokenSweep, TokenTiming
+from inference.records.rooflines import SWEPT_TOKENS, TokenSweep, TokenTiming
 from visuals.charts.axes import nice_end
 from visuals.charts.theme import (
     HOST,
@@ -35,7 +35,7 @@ from visuals.charts.theme import (
 )
 from visuals.charts.units import amount, milliseconds
 
-COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+COUNTS = SWEPT_TOKENS
 _SOURCES = ("measured", "counted")
 IS_SURE = "datum.note === 'undisturbed'"
 _X = "tokens fed in one step (T)"

@@ -9,6 +9,7 @@ import streamlit as st
 
 from inference.process.messages import ModelReady, SweepBatches
 from inference.records.batches import BatchSweep
+from inference.runs.recordings import recorded_measurements
 from visuals.charts.batching import BatchFacts, disturbed_sentence, gain_sentences, limit_sentences
 from visuals.charts.units import counted, date_text
 from visuals.live.hub import Hub
@@ -22,6 +23,7 @@ from visuals.pages.measure_controls import (
     measure_controls,
     watch_engine,
 )
+from visuals.pages.recorded import recorded_line
 from visuals.pages.roofs import roofs_caption
 from visuals.pages.session import bound, enter_page
 
@@ -40,6 +42,7 @@ def batching_page(hub: Hub) -> None:
     with here:
         if ready is None:
             st.info("The model is still loading; it can be measured once it is loaded.")
+            _recorded(is_alone=True)
         else:
             _here(hub, ready)
     with elsewhere:
@@ -115,7 +118,10 @@ def _limits(
 ) -> None:
     facts = _facts(hub, ready, batches, contexts)
     if facts.ceilings is None:
-        st.info("Measure this machine's roofs on the Roofline page for the counted lines.")
+        st.info(
+            "The counted lines come with this machine's roofs, which are measured by themselves "
+            "once the engine is idle, or on the **Roofline** page."
+        )
         return
     st.markdown("**Where the benefit ends**, counted from the measured roofs:")
     st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(facts)))
@@ -131,16 +137,48 @@ def _pictures(
     @st.fragment(run_every=POLL_S * 2 if is_sweeping else None)
     def pictures() -> None:
         facts = _facts(hub, ready, batches, contexts)
-        if not facts.points and not facts.predictions:
+        if facts.points or facts.predictions:
+            show_charts(facts, key="here")
+        elif is_sweeping or not _recorded():
             st.info(
                 "Nothing has been measured yet. The sweep takes a minute or two on a small machine."
             )
-        else:
-            show_charts(facts, key="here")
         if facts.sweep is not None:
             _measured_text(facts.sweep)
 
     pictures()
+
+
+def _recorded(*, is_alone: bool = False) -> bool:
+    """Draw the recorded sweep, until there is one made here; tell whether there is one at all.
+
+    Args:
+        is_alone: Nothing can be measured at the moment.
+    """
+    recorded = recorded_measurements()
+    if recorded is None:
+        return False
+    sweep = recorded.batches
+    later = "Once the model is loaded, press" if is_alone else "Press"
+    recorded_line(
+        "A recorded sweep",
+        sweep.device,
+        sweep.measured_at,
+        sweep.model_id,
+        f"{later} **Measure the sweep** for that of the loaded model on this machine; it takes a "
+        "minute or two on a small one.",
+    )
+    facts = BatchFacts(
+        shape=sweep.shape,
+        batches=tuple(sorted({point.batch for point in sweep.points})),
+        contexts=tuple(sorted({point.context_tokens for point in sweep.points})),
+        ceilings=recorded.ceilings.ceilings,
+        sweep=sweep,
+        memory_bytes=sweep.device.memory_bytes,
+    )
+    show_charts(facts, key="here")
+    _measured_text(sweep)
+    return True
 
 
 def _measured_text(sweep: BatchSweep) -> None:

@@ -7,11 +7,13 @@ import streamlit as st
 from inference.figures.goodput import goodput
 from inference.figures.latency import latency_summaries, run_seconds
 from inference.records.run import RunTrace
+from inference.runs.recordings import BATCH, recorded_runs
 from visuals.charts.batch_bytes import LATENCY_COLUMNS, latency_table
 from visuals.charts.slots import EXPLANATION, slot_timeline
 from visuals.charts.units import amount, counted, scaled
 from visuals.live.hub import Hub
 from visuals.pages.drawn import draw_chart
+from visuals.pages.recorded import recorded_line
 from visuals.pages.session import bound
 
 LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
@@ -21,12 +23,9 @@ def runs_section(hub: Hub) -> None:
     """Draw the choice of a run of several requests, its slots, its latencies and its goodput."""
     traces = _batched_runs(hub)
     if not traces:
-        st.info(
-            "There is no run of several requests yet: on the Live page choose Batch, then Start. "
-            "Each request's TTFT with its wait, its ITL, and the prefills that delayed it are "
-            "shown here."
-        )
-        return
+        traces = list(recorded_runs(BATCH))
+        if not _recorded(traces):
+            return
     names = [_name(trace) for trace in traces]
     chosen = st.selectbox("Run", names, **bound("br-run", names))
     trace = traces[names.index(chosen)]
@@ -48,6 +47,20 @@ def runs_section(hub: Hub) -> None:
         )
     with right:
         _goodput(trace)
+
+
+def _recorded(traces: list[RunTrace]) -> bool:
+    """Say that these are no runs of this user's; tell whether there is one at all."""
+    own = (
+        "For your own, on the Live page choose Batch, then Start: each request's "
+        "TTFT with its wait, its ITL, and the prefills that delayed it are then shown here."
+    )
+    if not traces:
+        st.info(own)
+        return False
+    info = traces[0].info
+    recorded_line("A recorded batch", info.device, info.started_at, info.model_id, own)
+    return True
 
 
 def _height(trace: RunTrace) -> int:

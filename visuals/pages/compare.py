@@ -12,6 +12,7 @@ import streamlit as st
 from inference.records.errors import TokenByTokenError
 from inference.records.run import RunTrace
 from inference.records.status import RunState
+from inference.runs.recordings import COMPARISON, recorded_runs
 from inference.runs.store import RunStore
 from visuals.charts.units import counted
 from visuals.live.groups import Groups, RunGroup
@@ -21,6 +22,8 @@ from visuals.pages.compare_setup import planned_from_widgets, setup
 from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import ComparePageState
 from visuals.pages.panels import run_panel
+from visuals.pages.recorded import recorded_line
+from visuals.pages.replays import shipped_runs
 from visuals.pages.session import enter_page
 from visuals.pages.transport_buttons import stop_button
 
@@ -47,6 +50,8 @@ def compare_page(hub: Hub, groups: Groups, store: RunStore) -> None:
         setup(hub, lambda: _start(groups, state))
     if state.traces:
         show_results(state.traces)
+    else:
+        _recorded()
 
 
 def _state() -> ComparePageState:
@@ -54,6 +59,22 @@ def _state() -> ComparePageState:
     if state.group_id is None:
         state.group_id = st.query_params.get("group")
     return state
+
+
+def _recorded() -> None:
+    """Show a recorded comparison, until there is one that was made here."""
+    traces = recorded_runs(COMPARISON)
+    if not traces:
+        return
+    info = traces[0].info
+    recorded_line(
+        "A recorded comparison of three prompts",
+        info.device,
+        info.started_at,
+        info.model_id,
+        "Choose prompts above and press **Compare** for one of your own.",
+    )
+    show_results(traces)
 
 
 def _dead_group(groups: Groups) -> str | None:
@@ -131,6 +152,7 @@ def _show(hub: Hub, store: RunStore, state: ComparePageState, keys: tuple[str, .
 def _trace(hub: Hub, store: RunStore, key: str) -> RunTrace | None:
     run = hub.find(key)
     trace = hub.snapshot(run) if run is not None and run.state.is_final else None
+    trace = trace or shipped_runs().get(key)
     if trace is not None:
         return trace
     try:

@@ -9,6 +9,7 @@ from inference.counting.roofline import bound_of, lower_bound_seconds
 from inference.process.messages import ModelReady, SweepTokens
 from inference.records.costs import Ceilings
 from inference.records.steps import Phase
+from inference.runs.recordings import Measurements, recorded_measurements
 from visuals.charts.crossover import (
     COUNTS,
     Crossover,
@@ -22,6 +23,7 @@ from visuals.live.hub import Hub
 from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
+from visuals.pages.recorded import recorded_line
 from visuals.pages.session import bound, change, session, value_of
 from visuals.pages.widget_keys import CASE
 
@@ -36,42 +38,69 @@ CASES: dict[str, tuple[int, int, int]] = {  # sequences, tokens fed per sequence
 }
 
 
-def crossover_section(hub: Hub, ready: ModelReady) -> None:
-    """Draw where a step of the loaded model turns from memory- to compute-bound."""
+def crossover_section(hub: Hub, ready: ModelReady | None) -> None:
+    """Draw where a step of the loaded model turns from memory- to compute-bound.
+
+    Until something of it was measured here, the recorded one of the default model is drawn.
+    """
     status = hub.measure_status()
     ceilings = status.ceilings.ceilings if status.ceilings is not None else None
-    facts = Crossover(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
+    has_own = ready is not None and (ceilings is not None or status.sweep is not None)
+    recorded = None if has_own else recorded_measurements()
+    model_id = ready.model_id if ready is not None else ""
+    facts: Crossover | None = None
+    if recorded is not None:
+        model_id, facts = recorded.tokens.model_id, _facts(recorded)
+    elif ready is not None:
+        facts = Crossover(shape=ready.shape, ceilings=ceilings, sweep=status.sweep)
     left, right = st.columns([5, 7], gap="medium")
     with left:
         st.markdown(
             "A step over a few tokens takes as long as a step over one: "
-            f"**{escaped(ready.model_id.rpartition('/')[2])}** reads all its weights either way. "
-            "Beyond some number of tokens, computing takes longer than reading. Either phase, "
+            f"**{escaped(model_id.rpartition('/')[2]) or 'a model'}** reads all its weights either "
+            "way. Beyond some number of tokens, computing takes longer than reading. Either phase, "
             "prefill or decode, can be on either side."
         )
-        measure_controls(
-            hub, SweepTokens(counts=COUNTS), label="Measure the crossover", key="sweep"
-        )
-        _sentences(facts)
-    with right:
-        if ceilings is None and status.sweep is None:
-            st.info(
-                "Measure the roofs for the counted line, or the crossover for the measured one."
+        if ready is not None:
+            measure_controls(
+                hub, SweepTokens(counts=COUNTS), label="Measure the crossover", key="sweep"
             )
-        else:
+        if recorded is not None:
+            recorded_line(
+                "A recorded crossover",
+                recorded.tokens.device,
+                recorded.tokens.measured_at,
+                recorded.tokens.model_id,
+                "Press **Measure the crossover** for that of the loaded model on this machine.",
+            )
+        if facts is not None:
+            _sentences(facts)
+    with right:
+        if facts is not None:
             draw_chart(
                 crossover(facts).properties(height=CHART_HEIGHT),
                 key="crossover",
             )
-    if ceilings is not None:
+    if ready is not None and ceilings is not None:
         _move_it(ready, ceilings)
+
+
+def _facts(recorded: Measurements) -> Crossover:
+    return Crossover(
+        shape=recorded.batches.shape,
+        ceilings=recorded.ceilings.ceilings,
+        sweep=recorded.tokens,
+    )
 
 
 def _sentences(facts: Crossover) -> None:
     """Say where the counted and the measured crossover lie, and why they differ."""
     counted, measured = facts.counted_tokens, facts.measured_tokens
     if counted is not None:
-        st.markdown(f"**Counted: {counted:,} tokens** \u2013 beyond this, computing takes longer.")
+        st.markdown(
+            f"**Counted: {counted:,} tokens** \u2013 beyond this, computing takes longer."
+            f"{_at_the_ridge(facts, counted)}"
+        )
     elif facts.ceilings is not None:
         st.markdown("**Counted:** with these roofs, no step is compute-bound.")
     if facts.sweep is not None:
@@ -85,6 +114,18 @@ def _sentences(facts: Crossover) -> None:
             "the memory roof, or a large one below the compute roof, the measured crossover "
             "shifts."
         )
+
+
+def _at_the_ridge(facts: Crossover, tokens: int) -> str:
+    """Say that the counted crossover is the roofline's ridge, in other words."""
+    if facts.ceilings is None:
+        return ""
+    cost = step_cost(facts.shape, [(tokens, tokens)])
+    ridge = amount(facts.ceilings.ridge_flops_per_byte, "FLOP/byte")
+    return (
+        f" Such a step does {amount(cost.flops_per_byte, 'FLOP/byte')}: this is the ridge of the "
+        f"roofline, {ridge}, said in tokens."
+    )
 
 
 def _move_it(ready: ModelReady, ceilings: Ceilings) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from inference.figures.device import notes_of
 from inference.process.messages import ModelReady
 from inference.records.run import RunTrace
+from inference.runs.recordings import FIRST_RUN, recorded_runs
 from visuals.charts.device import (
     BUSY_EXPLANATION,
     COUNTERS,
@@ -27,6 +28,7 @@ from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
+from visuals.pages.recorded import recorded_line
 from visuals.pages.session import bound, enter_page
 
 POLL_S = 1.0
@@ -42,7 +44,7 @@ def device_page(hub: Hub) -> None:
         _choices(ready)
     runs = [run for run in hub.runs() if run.replay is None and run.recording is not None]
     if not runs:
-        st.info("Start a run on the Live page; what the device did during it is shown here.")
+        _recorded()
         return
     names = {run.run_id: _name(hub, run) for run in runs}
     run_id = st.selectbox(
@@ -94,6 +96,24 @@ def _name(hub: Hub, run: LiveRun) -> str:
     return (
         f"{info.started_at:%H:%M:%S} \u00b7 {info.decode.value} on {info.device.name} \u00b7 {head}"
     )
+
+
+def _recorded() -> None:
+    """Draw what a recorded run says of its device, until there is one that was made here."""
+    own = "Start a run on the **Live** page; what this device does during it is shown here."
+    recorded = recorded_runs(FIRST_RUN)
+    if not recorded:
+        st.info(own)
+        return
+    info = recorded[0].info
+    recorded_line(
+        "What a recorded run says of its device",
+        info.device,
+        info.started_at,
+        info.model_id,
+        own,
+    )
+    _run(recorded[0])
 
 
 def _followed(hub: Hub, run: LiveRun) -> None:

@@ -5,23 +5,23 @@ A thin script: it never loops or sleeps. The run belongs to the hub; this page h
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 
 import streamlit as st
 
 from inference.process.messages import Action
 from inference.records.errors import TokenByTokenError
-from inference.records.run import RunTrace
-from inference.runs.run_file import read, read_bytes, to_json
+from inference.runs.recordings import FIRST_RUN, recorded_runs
+from inference.runs.run_file import read_bytes, to_json
 from visuals.charts.units import date_text
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
-from visuals.pages.examples import ASSETS
 from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import LivePageState
 from visuals.pages.panels import run_panel
+from visuals.pages.recorded import recorded_line
 from visuals.pages.run_settings import Pace, pace_of
 from visuals.pages.session import bound, change, enter_page, session, take_settings, value_of
 from visuals.pages.settings_of_runs import settings_of, settings_of_trace
@@ -31,7 +31,6 @@ from visuals.panel.check_badge import check_badge
 from visuals.panel.loading import loading_line
 
 TOOLS_WIDTH = 640
-RECORDED_RUN = ASSETS / "recordings" / "why-is-decode-slow.json.gz"
 
 
 def live_page(hub: Hub) -> None:
@@ -192,24 +191,20 @@ def _waiting_engine(hub: Hub) -> None:
 
 def _recorded(hub: Hub) -> None:
     """Show the recorded run, labelled with where and when it was made."""
-    trace = recorded_trace()
-    if trace is None:
+    recorded = recorded_runs(FIRST_RUN)
+    if not recorded:
         st.info("Type a prompt and press Start.")
         return
-    info = trace.info
-    st.markdown(
-        f":material/history: **A recorded run**, made on {escaped(info.device.name)} in "
-        f"{escaped(info.device.dtype)} on {date_text(info.started_at)} with "
-        f"{escaped(info.model_id)}. Press **Start** to make your own here."
+    trace, info = recorded[0], recorded[0].info
+    recorded_line(
+        "A recorded run",
+        info.device,
+        info.started_at,
+        info.model_id,
+        "Press **Start** to make your own here.",
     )
     run = hub.adopt(trace)
     run_panel(hub, run, key="recorded")
-
-
-@cache
-def recorded_trace() -> RunTrace | None:
-    """Return the run shipped for the empty page; None when the project has none."""
-    return read(RECORDED_RUN)[0] if RECORDED_RUN.exists() else None
 
 
 def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
 import streamlit as st
 
 from inference.records.errors import TokenByTokenError
-from inference.runs.run_file import read
+from inference.records.run import RunTrace
+from inference.runs.recordings import recorded_runs, recording_names
 from inference.runs.store import RunStore
 from visuals.charts.chart_files import run_charts
 from visuals.charts.made_with import made_with
 from visuals.charts.units import date_text
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
-from visuals.pages.examples import ASSETS
 from visuals.pages.export_menu import export_menu
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import ReplayState
@@ -37,10 +36,13 @@ SPEEDS: dict[str, float] = {
 }
 
 
-def shipped_runs() -> dict[str, Path]:
+def shipped_runs() -> dict[str, RunTrace]:
     """Return the recorded runs that come with the program by the keys that open them."""
-    paths = sorted((ASSETS / "recordings").glob("*.json.gz"))
-    return {SHIPPED + path.name.removesuffix(".json.gz"): path for path in paths}
+    return {
+        f"{SHIPPED}{name}{f'-{number}' if number > 1 else ''}": trace
+        for name in recording_names()
+        for number, trace in enumerate(recorded_runs(name), start=1)
+    }
 
 
 def replay_view(hub: Hub, store: RunStore, key: str) -> None:
@@ -96,7 +98,7 @@ def _state(hub: Hub, store: RunStore, key: str) -> ReplayState:
     if ours.replay is not None and ours.replay.key == key:
         return ours.replay
     shipped = shipped_runs().get(key)
-    trace = store.open(key) if shipped is None else read(shipped)[0]
+    trace = store.open(key) if shipped is None else shipped
     state = ours.replay = ReplayState(key=key, trace=trace, run_id="")
     if st.query_params.get("view") == WHOLE:
         state.run_id = hub.adopt(trace).run_id

@@ -31,13 +31,11 @@ def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
     )
     ready = drawn.ready
     with here:
-        if _model_line(hub, ready):
-            roofs_section(hub, ready)
+        roofs_section(hub, ready, is_ready=_model_line(hub, ready))
     with turn:
-        if ready is not None:
-            crossover_section(hub, ready)
-        else:
+        if ready is None:
             st.info("The model is still loading; its crossover is counted once it is loaded.")
+        crossover_section(hub, ready)
     with elsewhere:
         whatif_section(hub, jobs)
     watch_engine(hub, drawn)
@@ -53,6 +51,6 @@ def _model_line(hub: Hub, ready: ModelReady | None) -> bool:
     elif status.stage is not None:
         st.info(
             f"Loading the model: {escaped(status.stage.stage)} \u2026 "
-            "The roofs can be measured afterwards."
+            "The roofs are measured afterwards, once the engine is idle."
         )
     return bool(status.error)

@@ -7,7 +7,9 @@ import streamlit as st
 from inference.counting.costs import step_cost
 from inference.process.messages import MeasureCeilings, ModelReady
 from inference.records.costs import Ceilings, StepCost
+from inference.records.model import ModelShape
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
+from inference.runs.recordings import Measurements, recorded_measurements
 from visuals.charts.roofs import sweep_chart
 from visuals.charts.units import amount, date_text, percent, scaled, significant
 from visuals.charts.what_if import counted_roofline, roofs_text
@@ -15,31 +17,49 @@ from visuals.live.hub import Hub
 from visuals.pages.drawn import draw_chart
 from visuals.pages.markdown import escaped
 from visuals.pages.measure_controls import measure_controls
+from visuals.pages.recorded import recorded_line
 
 CHART_HEIGHT = 420
 PROMPT_TOKENS = 512
 LARGEST_SPREAD = 0.4  # of the median; the shared machines this was tried on gave 0.1 to 0.3 idle
 
 
-def roofs_section(hub: Hub, ready: ModelReady | None) -> None:
-    """Draw the roofs, the button that measures them, and the sweeps they come from."""
-    measured = hub.measure_status().ceilings
+def roofs_section(hub: Hub, ready: ModelReady | None, *, is_ready: bool) -> None:
+    """Draw the roofs, the button that measures them, and the sweeps they come from.
+
+    Args:
+        hub: Whose engine measures.
+        ready: The model held; None while there is none.
+        is_ready: Something can be measured.
+    """
+    own = hub.measure_status().ceilings
+    recorded = recorded_measurements() if own is None else None
+    measured = recorded.ceilings if recorded is not None else own
     left, right = st.columns([5, 7], gap="medium")
     with left:
-        _introduction(measured)
-        measure_controls(
-            hub,
-            MeasureCeilings(),
-            label="Measure again" if measured is not None else "Measure the roofs",
-            key="roofs",
-        )
+        _introduction(has_own=own is not None)
+        if is_ready:
+            measure_controls(
+                hub,
+                MeasureCeilings(),
+                label="Measure again" if own is not None else "Measure the roofs",
+                key="roofs",
+            )
+        if recorded is not None:
+            _recorded(recorded)
         if measured is not None:
             _figures(measured)
     with right:
-        if measured is not None:
-            _picture(ready, measured)
-            with st.expander("The sweeps behind both roofs"):
-                _sweeps(measured)
+        if measured is None:
+            return
+        if recorded is not None:
+            _picture(recorded.batches.model_id, recorded.batches.shape, measured)
+        elif ready is not None:
+            _picture(ready.model_id, ready.shape, measured)
+        else:
+            _picture("", None, measured)
+        with st.expander("The sweeps behind both roofs"):
+            _sweeps(measured)
 
 
 def roofs_caption(ceilings: Ceilings) -> str:
@@ -47,15 +67,25 @@ def roofs_caption(ceilings: Ceilings) -> str:
     return f"Roofs: {roofs_text(ceilings)}: {escaped(ceilings.method)}."
 
 
-def _introduction(measured: MeasuredCeilings | None) -> None:
+def _recorded(recorded: Measurements) -> None:
+    recorded_line(
+        "Recorded roofs",
+        recorded.ceilings.device,
+        recorded.ceilings.measured_at,
+        "",
+        "This machine's own take their place as soon as they are measured.",
+    )
+
+
+def _introduction(*, has_own: bool) -> None:
     st.markdown(
         "**Two roofs bound every step**: how fast this device reads memory, and how fast it "
         "multiplies matrices. Both are measured on this machine, by the engine, and kept."
     )
-    if measured is None:
+    if not has_own:
         st.info(
-            "The roofs are not measured yet on this machine. It takes 10 to 30 seconds; let "
-            "nothing else run meanwhile.",
+            "The roofs are not measured yet on this machine. They are measured by themselves once "
+            "the engine is idle, in ten seconds at most; let nothing else run meanwhile.",
             icon=":material/roofing:",
         )
 
@@ -89,25 +119,26 @@ def _figures(measured: MeasuredCeilings) -> None:
         )
     st.caption(
         f"{escaped(measured.machine)}; torch {escaped(measured.torch_version)}; "
-        f"{date_text(measured.measured_at)}. Last cache: {_cache_text(measured.last_cache_bytes)}."
+        f"{date_text(measured.measured_at)}. Last cache: {_cache_text(measured.last_cache_bytes)}. "
+        "A run keeps the roofs that were measured when it was made, so its ridge may be another."
     )
 
 
-def _picture(ready: ModelReady | None, measured: MeasuredCeilings) -> None:
-    """Show the roofs, and where steps of the loaded model would lie at best."""
+def _picture(model_id: str, shape: ModelShape | None, measured: MeasuredCeilings) -> None:
+    """Show the roofs, and where steps of a model would lie at best."""
     ceilings = measured.ceilings
     steps: dict[str, StepCost] = {}
-    if ready is not None and ready.shape.matrices:
-        steps["prefill"] = step_cost(ready.shape, [(PROMPT_TOKENS, PROMPT_TOKENS)])
-        steps["decode"] = step_cost(ready.shape, [(1, PROMPT_TOKENS)])
+    if shape is not None and shape.matrices:
+        steps["prefill"] = step_cost(shape, [(PROMPT_TOKENS, PROMPT_TOKENS)])
+        steps["decode"] = step_cost(shape, [(1, PROMPT_TOKENS)])
     draw_chart(
         counted_roofline(ceilings, steps, name="here").properties(height=CHART_HEIGHT),
         key="roofs-here",
     )
-    if steps and ready is not None:
+    if steps:
         st.caption(
             f"Rings: a prompt of {PROMPT_TOKENS} tokens and a decode step of "
-            f"{escaped(ready.model_id)}, counted, as fast as the roofs allow. What they reach is "
+            f"{escaped(model_id)}, counted, as fast as the roofs allow. What they reach is "
             "on the Live page."
         )
 

@@ -39,6 +39,25 @@ def run_row(group: Sequence[RunEntry]) -> None:
                 _row(entry, ("", escaped(result_text(entry))))
 
 
+def recorded_row(entry: RunEntry) -> None:
+    """Draw a run that comes with the program: it can be opened, and neither ticked nor deleted."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"entry-{entry.key}"
+    ):
+        st.button(
+            "Open",
+            key=entry.key,
+            icon=":material/history:",
+            on_click=open_run,
+            args=(entry.key,),
+            help="Play the recorded run, and export it.",
+        )
+        with st.container(gap=None):
+            st.text(_title(entry))
+            for fact in _facts(entry):
+                st.caption(fact)
+
+
 def open_run(key: str) -> None:
     """Show the run with this key."""
     st.query_params["run"] = key

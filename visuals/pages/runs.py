@@ -11,13 +11,15 @@ import streamlit as st
 from inference.records.errors import TokenByTokenError
 from inference.runs.run_file import read_bytes
 from inference.runs.store import RunStore
+from inference.runs.store_entries import entry_of
 from visuals.charts.run_list import alike, matching
 from visuals.charts.units import counted
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import SHOWN, RunsPageState
-from visuals.pages.replays import SHIPPED, replay_view, shipped_runs
-from visuals.pages.run_rows import open_run, run_row
+from visuals.pages.recorded import recorded_line
+from visuals.pages.replays import replay_view, shipped_runs
+from visuals.pages.run_rows import recorded_row, run_row
 from visuals.pages.session import bound, change, enter_page, is_ticked, value_of
 from visuals.pages.widget_keys import IMPORT
 
@@ -134,11 +136,17 @@ def _shipped() -> None:
     shipped = shipped_runs()
     if not shipped:
         return
-    st.caption("Recorded runs that come with the program:")
-    with st.container(horizontal=True, gap="small", key="shipped"):
-        for key in shipped:
-            name = key.removeprefix(SHIPPED).replace("-", " ")
-            st.button(name, key=key, icon=":material/history:", on_click=open_run, args=(key,))
+    first = next(iter(shipped.values())).info
+    recorded_line(
+        "Recorded runs that come with the program",
+        first.device,
+        first.started_at,
+        "",
+        "Each can be opened and exported as one of yours.",
+    )
+    with st.container(gap="small", key="shipped"):
+        for group in alike([entry_of(trace, key, 0) for key, trace in shipped.items()]):
+            recorded_row(group[0])
 
 
 def _sentences(store: RunStore, state: RunsPageState) -> None:
