@@ -91,6 +91,8 @@ def _page_lines(page: PageFigures | None) -> Iterator[str]:
     yield "a run on the page, tokens/s: nobody watching, a viewer, a browser"
     for way, rate in page.tokens_per_s.items():
         yield f"  {way:<12}{_spread(rate)}"
+    for length, ms in page.main_thread_ms.items():
+        yield f"  main thread a frame, {int(length):,} tokens, ms: {_spread(ms)}"
     frames = page.frame_bytes
     yield (
         f"  {frames['frames']:,} frames, {frames['median']:,.0f} bytes in the median, "

@@ -12,15 +12,16 @@ const CHARTS = [
 ];
 const SPECS = Object.fromEntries(CHARTS.map((name) => [name, { data: { name } }]));
 
-/** A chart library whose first charts fail. */
+/** A chart library whose first tries at one chart fail. */
 class FakeVega {
-  constructor(failures = 0) {
+  constructor(failures = 0, failing = "entropy_by_step") {
     this.failures = failures;
+    this.failing = failing;
     this.drawn = [];
   }
 
-  embed() {
-    if (this.failures > 0) {
+  embed(_node, spec) {
+    if (this.failures > 0 && spec.data.name === this.failing) {
       this.failures -= 1;
       throw new Error("no chart");
     }
@@ -59,7 +60,7 @@ function component(runId, { state = "queued", frame } = {}) {
 function open(runId, { vega = new FakeVega(), ...rest } = {}) {
   panel = new LivePanel(component(runId, rest), {
     base: new URL("https://host/prefix/"),
-    untilLoaded: async () => async () => vega.embed(),
+    untilLoaded: async () => async (node, spec) => vega.embed(node, spec),
   });
   return FakeSocket.of(runId);
 }

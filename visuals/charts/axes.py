@@ -13,6 +13,7 @@ from statistics import median
 from visuals.charts.theme import Cell, Row
 
 MAX_ROWS = 800
+MAX_BARS = 200  # about as many as a chart has room for
 LEAST_VALUES = 10
 OUTLIER_RATIO = 4.0
 

@@ -15,7 +15,7 @@ from inference.figures.disturbance import disturbance, is_disturbed
 from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import Phase, StepEvent
 from visuals.charts.axes import (
-    MAX_ROWS,
+    MAX_BARS,
     axis_end,
     end_without_outliers,
     medians,
@@ -100,7 +100,7 @@ def _about_disturbed(events: Sequence[StepEvent]) -> str:
 def _about_groups(events: Sequence[StepEvent]) -> str:
     """Return how many steps a bar stands for, once there are more than can be drawn."""
     decode_steps = sum(event.phase is Phase.DECODE for event in events)
-    stride = stride_for(decode_steps, MAX_ROWS)
+    stride = stride_for(decode_steps, MAX_BARS)
     return f" Each bar is the median of {stride} steps." if stride > 1 else ""
 
 
@@ -162,7 +162,7 @@ def _datasets(trace: RunTrace | None, phase: Phase) -> dict[str, list[Row]] | No
     if trace is None:
         return None
     name = f"{phase.value}_step_times"
-    rows = medians(phase_step_rows(trace.events, phase), "ms")
+    rows = medians(phase_step_rows(trace.events, phase), "ms", MAX_BARS)
     return {
         name: rows,
         f"{name}_bounds": picked(bound_rows(trace.events, trace.info, phase)),

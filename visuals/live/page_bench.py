@@ -2,10 +2,12 @@
 
 ``python -m visuals.live.page_bench`` prints JSON. It starts the app on a free port with a data
 folder of its own, starts each run with a real browser, and then either leaves it there, lets it go
-and follows the run's WebSocket without drawing, or lets it go. The rates are read from the kept
-run: host time from one decode step to a later one, so what slows steps down between step times
-counts. ``inference bench`` calls it in a process of its own, since nothing there may import what
-draws.
+and follows the run's WebSocket without drawing, or lets it go. A page that is let go answers no
+frame, so the run is held until it is gone and the prefill too has nobody watching. The rates are
+read from the kept run: host time from one decode step to a later one, so what slows steps down
+between step times counts. TTFT and the first steps are the engine's step times. What drawing costs
+is the main thread's processor time for each frame, of runs of two lengths. ``inference bench``
+calls it in a process of its own, since nothing there may import what draws.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -39,9 +42,10 @@ from inference.records.status import RunState
 from inference.records.steps import Phase
 from inference.runs.store import RunStore
 from inference.storage.folders import DATA_VARIABLE
+from visuals.live.drawing_meter import DrawingMeter
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Playwright, WebSocket
+    from playwright.sync_api import Browser, Page, Playwright, WebSocket, WebSocketRoute
 
 ROOT = Path(__file__).resolve().parents[2]
 # What people look with comes first; the one without windows draws for less.
@@ -53,9 +57,14 @@ BROWSERS = (
     "chrome",
     "chromium-headless-shell",
 )
+# The one without a window first: it draws no frames that nobody sees.
+BENCH_BROWSERS = ("chromium-headless-shell", *BROWSERS)
 WAYS = ("headless", "viewer", "browser")
 PROMPT = "Tell me, in as much detail as you can, how a bicycle is built, part by part."
 NEW_TOKENS = 128
+MANY_TOKENS = 1024
+FIRST_STEPS = 8
+HOLD_S = 5.0  # a page that is to be gone before the prefill has this long to go
 SETTLING_STEPS = 24  # after a start the page has more to draw than while a run goes
 LEAST_STEPS = 24
 READY_S = 120.0
@@ -65,10 +74,17 @@ CANNOT_START = "the page did not come up in time; start it by hand to see why: m
 
 @dataclass  # without slots: Playwright keeps its wrapper on the object of a handler
 class Watched:
-    """What one page's WebSockets did: where the newest went, and the size of each frame."""
+    """What pages' WebSockets did: where the newest went, and the size of each frame drawn."""
 
     url: str = ""
     frame_bytes: list[int] = field(default_factory=list)
+
+    def leave_unanswered(self, opened: WebSocketRoute) -> None:
+        """Let a page's socket receive and its answers go nowhere: it never says it is quiet."""
+        self.url = opened.url
+        server = opened.connect_to_server()
+        server.on_message(opened.send)
+        opened.on_message(lambda _said: None)
 
     def open(self, opened: WebSocket) -> None:
         """Take note of a socket that the page opened."""
@@ -105,7 +121,7 @@ def measure(rounds: int) -> dict[str, object]:
     """
     from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415  for tests and this
 
-    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    executable = next((found for name in BENCH_BROWSERS if (found := shutil.which(name))), None)
     if executable is None:
         msg = "there is no Chromium or Chrome here"
         raise FileNotFoundError(msg)
@@ -117,27 +133,26 @@ def measure(rounds: int) -> dict[str, object]:
 
 
 def _measured(playwright: Playwright, executable: str, rounds: int) -> dict[str, object]:
-    rates: dict[str, list[float]] = {way: [] for way in WAYS}
     watched = Watched()
     with tempfile.TemporaryDirectory() as data, _app(Path(data)) as (url, up_s):
         store = RunStore(Path(data))
         with playwright.chromium.launch(
             executable_path=executable, args=["--no-sandbox"]
         ) as browser:
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            page.on("websocket", watched.open)
+            bench = _Bench(browser, url, store, watched)
             began_s = time.monotonic()
-            _open(page, url)
-            page_s = time.monotonic() - began_s
-            _run(page, store, watched, "browser")  # loads the model, and warms everything up
+            page_s = bench.warm_up() - began_s  # loads the model, and warms everything up
             loaded_s = time.monotonic() - began_s
             watched.frame_bytes.clear()
             for _ in range(rounds):
                 for way in WAYS:
-                    _open(page, url)
-                    rates[way].append(_rate(*_run(page, store, watched, way)))
+                    bench.run(way)
+            bench.run("browser", MANY_TOKENS, is_counted=False)
     return {
-        "tokens_per_s": rates,
+        "tokens_per_s": bench.rates,
+        "ttft_s": bench.ttfts_s,
+        "first_steps_s": bench.first_steps_s,
+        "main_thread_ms": bench.main_thread_ms,
         "frame_bytes": {
             "frames": len(watched.frame_bytes),
             "median": median(watched.frame_bytes),
@@ -145,6 +160,62 @@ def _measured(playwright: Playwright, executable: str, rounds: int) -> dict[str,
         },
         "start_s": {"server": up_s, "page": page_s, "first run with its model": loaded_s},
     }
+
+
+class _Bench:
+    """Runs one after another, each on a page of its own, and what they took.
+
+    Attributes:
+        rates: Decode steps a second, by way.
+        ttfts_s: Step time of the prefill, by way.
+        first_steps_s: Step times of the first decode steps, summed, by way.
+        main_thread_ms: For each frame, by the run's number of tokens.
+    """
+
+    def __init__(self, browser: Browser, url: str, store: RunStore, watched: Watched) -> None:
+        self.rates: dict[str, list[float]] = {way: [] for way in WAYS}
+        self.ttfts_s: dict[str, list[float]] = {way: [] for way in WAYS}
+        self.first_steps_s: dict[str, list[float]] = {way: [] for way in WAYS}
+        self.main_thread_ms: dict[str, list[float]] = {str(NEW_TOKENS): [], str(MANY_TOKENS): []}
+        self._browser = browser
+        self._url = url
+        self._store = store
+        self._watched = watched
+
+    def warm_up(self) -> float:
+        """Make a first run; return when its page took a prompt."""
+        with self._page("browser") as page:
+            _open(page, self._url, NEW_TOKENS)
+            ready_s = time.monotonic()
+            _run(page, self._store, self._watched, "browser")
+        return ready_s
+
+    def run(self, way: str, tokens: int = NEW_TOKENS, *, is_counted: bool = True) -> None:
+        """Make a run of this many tokens, watched in this way."""
+        with self._page(way) as page:
+            _open(page, self._url, tokens)
+            meter = DrawingMeter(page) if way == "browser" else None
+            trace, since = _run(page, self._store, self._watched, way, meter)
+        ms = meter.ms_per_frame() if meter is not None else None
+        if ms is not None:
+            self.main_thread_ms[str(tokens)].append(ms)
+        if is_counted:
+            self.rates[way].append(_rate(trace, since))
+            self.ttfts_s[way].append(trace.events[0].duration_s)
+            first = trace.events[1 : 1 + FIRST_STEPS]
+            self.first_steps_s[way].append(sum(event.duration_s for event in first))
+
+    @contextmanager
+    def _page(self, way: str) -> Generator[Page]:
+        page = self._browser.new_page(viewport={"width": 1280, "height": 800})
+        if way == "browser":
+            page.on("websocket", self._watched.open)
+        else:
+            page.route_web_socket(re.compile("/live/run/"), self._watched.leave_unanswered)
+        try:
+            yield page
+        finally:
+            page.close()
 
 
 @contextmanager
@@ -163,6 +234,7 @@ def _app(data: Path) -> Generator[tuple[str, float]]:
         env={
             **os.environ,
             DATA_VARIABLE: str(data),
+            "TOKEN_BY_TOKEN_HOLD_S": str(HOLD_S),
             "TOKEN_BY_TOKEN_GRACE_S": str(RUN_S),  # a run without a viewer goes on to its end
         },
     )
@@ -184,13 +256,13 @@ def is_healthy(url: str) -> bool:
         return False
 
 
-def _open(page: Page, url: str) -> None:
+def _open(page: Page, url: str, new_tokens: int) -> None:
     """Open the page with the bench's prompt and number of tokens in it."""
     page.goto(url)
     page.get_by_role("button", name="Start").wait_for(timeout=READY_S * 1000)
     page.get_by_role("button", name="Settings").click()
     tokens = page.get_by_role("spinbutton", name="Maximum new tokens")
-    tokens.fill(str(NEW_TOKENS))
+    tokens.fill(str(new_tokens))
     tokens.press("Enter")
     page.keyboard.press("Escape")
     box = page.get_by_role("textbox", name="Prompt")
@@ -198,7 +270,9 @@ def _open(page: Page, url: str) -> None:
     box.press("Control+Enter")
 
 
-def _run(page: Page, store: RunStore, watched: Watched, way: str) -> tuple[RunTrace, datetime]:
+def _run(
+    page: Page, store: RunStore, watched: Watched, way: str, meter: DrawingMeter | None = None
+) -> tuple[RunTrace, datetime]:
     """Start a run and watch it in this way; return it once it is kept, and since when."""
     watched.url = ""
     page.get_by_test_id("stButton").get_by_role("button", name="Start").first.click()
@@ -215,12 +289,13 @@ def _run(page: Page, store: RunStore, watched: Watched, way: str) -> tuple[RunTr
     if way == "viewer":
         viewer.start()
     since = datetime.now(UTC)
-    _wait(
-        lambda: _is_over(store, run_id),
-        RUN_S,
-        "a run did not end in time",
-        lambda: page.wait_for_timeout(200),
-    )
+
+    def pause() -> None:
+        page.wait_for_timeout(200)
+        if meter is not None:
+            meter.note(len(watched.frame_bytes))
+
+    _wait(lambda: _is_over(store, run_id), RUN_S, "a run did not end in time", pause)
     if way == "viewer":
         viewer.join(timeout=READY_S)
     return store.open(run_id), since

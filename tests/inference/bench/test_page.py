@@ -16,6 +16,17 @@ PRINTED: dict[str, Any] = {
         "viewer": [20.0, 9.9, 38.0],
         "browser": [18.0, 8.0, 36.0],
     },
+    "ttft_s": {
+        "headless": [0.1, 0.2, 0.1],
+        "viewer": [0.1, 0.2, 0.1],
+        "browser": [0.11, 0.2, 0.4],
+    },
+    "first_steps_s": {
+        "headless": [0.1, 0.2, 0.1],
+        "viewer": [0.1, 0.2, 0.1],
+        "browser": [0.1, 0.22, 0.3],
+    },
+    "main_thread_ms": {"128": [9.0, 11.0], "1024": []},
     "frame_bytes": {"frames": 87, "median": 11_000, "largest": 42_000},
     "start_s": {"server": 3.0, "page": 4.5, "first run with its model": 20.0},
 }
@@ -26,6 +37,9 @@ def test_ratios_are_taken_within_each_round() -> None:
 
     assert figures.viewer_ratio.median == pytest.approx(0.99)
     assert figures.browser_ratio.median == pytest.approx(0.9)
+    assert figures.ttft_ratio.median == pytest.approx(1.1)
+    assert figures.first_steps_ratio.median == pytest.approx(1.1)
+    assert {length: ms.median for length, ms in figures.main_thread_ms.items()} == {"128": 10.0}
     assert figures.tokens_per_s["headless"].median == 20.0
 
 
@@ -42,7 +56,7 @@ def test_targets_are_met_or_missed_by_what_was_found() -> None:
 
 
 def test_without_figures_nothing_is_met() -> None:
-    assert [target.is_met for target in page_targets(None)] == [None] * 4
+    assert [target.is_met for target in page_targets(None)] == [None] * 7
 
 
 def test_a_page_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from inference.records.model import LayerType
 from inference.records.options import CacheKind
 from inference.records.run import RunTrace
 from tests.visuals.traces import empty_trace, trace_of
-from visuals.charts.axes import MAX_ROWS
+from visuals.charts.axes import MAX_BARS
 from visuals.charts.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
 from visuals.charts.kv_cache import caption as cache_caption
 from visuals.charts.latency import caption as latency_caption
@@ -160,9 +160,11 @@ def test_an_outlier_is_cut_off_and_marked_instead_of_flattening_every_bar() -> N
 def test_a_long_run_is_thinned_to_what_a_chart_shows() -> None:
     long = trace_of([b"a"], [b"b", b"c"] * 1500)
 
-    for chart in (decode_step_times, cache_growth, cache_layers, utilization):
+    for chart in (cache_growth, cache_layers, utilization):
         _, datasets = _spec(chart(long))
         assert 300 < len(datasets[chart.__name__]) <= 810
+    _, datasets = _spec(decode_step_times(long))
+    assert MAX_BARS / 2 < len(datasets["decode_step_times"]) <= MAX_BARS + 1
 
 
 def test_the_cache_chart_draws_counted_bytes_dashed_beside_measured_ones() -> None:
@@ -306,7 +308,7 @@ def test_a_quantised_cache_is_said_in_the_bytes_it_stores() -> None:
 
 def test_a_caption_says_when_a_bar_stands_for_several_steps() -> None:
     """2,000 steps once showed medians of groups without a word, and the spikes were gone."""
-    many = tuple(replace(LONG.events[-1], index=index) for index in range(2 * MAX_ROWS + 1))
+    many = tuple(replace(LONG.events[-1], index=index) for index in range(2 * MAX_BARS + 1))
 
     assert "Each bar is the median of 4 steps." in latency_caption(many)
     assert "Each bar" not in latency_caption(LONG.events)

@@ -4,6 +4,7 @@
 /** @import { Row } from "./types.js" */
 
 export const MAX_ROWS = 800;
+export const MAX_BARS = 200; // about as many as a chart has room for
 
 /**
  * The first of least, 1.5 x least, 2 x least, 3 x least, ... at or above a value.

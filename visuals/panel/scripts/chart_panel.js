@@ -3,10 +3,17 @@
 /** @import { Context, Frame, Panel } from "./types.js" */
 /** @import { ChartOptions } from "./chart_view.js" */
 
+import { ChartPace } from "./chart_pace.js";
 import { ChartView } from "./chart_view.js";
 import { make } from "./elements.js";
 
-const CHART_INTERVAL_MS = 180; // charts follow at about 5 a second, text and mask at 10
+const SPARE_MS = 250; // a frame that comes within this time draws the charts with everything else
+
+/**
+ * Charts are drawn one after another, so that each one's time is known.
+ * @type {Promise<unknown>}
+ */
+let turn = Promise.resolve();
 
 /** @implements {Panel} */
 export class ChartPanel {
@@ -20,7 +27,7 @@ export class ChartPanel {
     this.caption = caption;
     /** @type {ChartView[]} */
     this.charts = [];
-    this.paintedAt = 0;
+    this.pace = new ChartPace();
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.later = undefined;
   }
@@ -48,20 +55,29 @@ export class ChartPanel {
    * @returns {void | Promise<unknown>}
    */
   update(frame) {
-    const now = performance.now();
+    const leftMs = this.pace.leftMs(performance.now());
     const isEnd = frame.run.final && frame.to === frame.total;
-    if (!isEnd && now - this.paintedAt < CHART_INTERVAL_MS) {
+    if (!isEnd && leftMs > 0) {
       clearTimeout(this.later);
-      this.later = setTimeout(() => this.repaint(), CHART_INTERVAL_MS);
+      this.later = setTimeout(() => this.repaint(), leftMs + SPARE_MS);
       return undefined;
     }
-    return this.paint();
+    return this.paint({ isUnseen: isEnd });
   }
 
-  async paint() {
+  /** @param {{ isUnseen?: boolean }} [how] */
+  paint(how) {
     clearTimeout(this.later);
-    this.paintedAt = performance.now();
-    await Promise.all(this.charts.map((chart) => chart.draw()));
+    const painted = turn.then(() => this.paintAlone(how));
+    turn = painted.catch(() => undefined); // whoever waits for this one hears of it
+    return painted;
+  }
+
+  /** @param {{ isUnseen?: boolean }} [how] */
+  async paintAlone(how) {
+    const now = performance.now();
+    for (const chart of this.charts) await chart.draw(how);
+    this.pace.drawn(now, performance.now() - now);
   }
 
   /** Paint beside the frames: what goes wrong is said as if it had been in one. */

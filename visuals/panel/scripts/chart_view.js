@@ -3,6 +3,7 @@
 /** @import { Context, Theme } from "./types.js" */
 
 import { make } from "./elements.js";
+import { Place } from "./place.js";
 
 // Room for axis labels and titles, kept whatever the numbers are, so that nothing twitches.
 const ROOM = { left: 74, right: 16, top: 10, bottom: 42 };
@@ -10,6 +11,7 @@ const BARE_ROOM = 22; // under an axis without a title
 const LEGEND_ROOM = 96;
 const ERRORS_ONLY = 1; // Vega warns of every chart that is still empty
 const PAUSE_MS = 2000; // before a chart that could not be made is tried again
+const TIMER_MS = 20; // a timer may come a little early
 const SENTENCE = "This chart could not be drawn; trying again.";
 
 /** @typedef {{ hasLegend?: boolean, isBare?: boolean, top?: number }} ChartOptions */
@@ -83,12 +85,7 @@ export class ChartView {
     this.isClosed = false;
     this.failedAt = -Infinity;
     this.hasFailed = false;
-    this.observer = new ResizeObserver(() => void this.fit());
-    this.observer.observe(node);
-  }
-
-  get isShown() {
-    return this.node.clientWidth > 0;
+    this.place = new Place(node, () => void this.placed());
   }
 
   get isEmpty() {
@@ -98,8 +95,8 @@ export class ChartView {
   size() {
     const { left, right, top, bottom } = this.room;
     return {
-      width: Math.max(40, this.node.clientWidth - left - right),
-      height: Math.max(30, this.node.clientHeight - top - bottom),
+      width: Math.max(40, this.place.size.width - left - right),
+      height: Math.max(30, this.place.size.height - top - bottom),
     };
   }
 
@@ -125,13 +122,19 @@ export class ChartView {
     this.node.replaceChildren(holder);
   }
 
-  /** Draw what has changed; resolves when the picture stands. */
-  async draw() {
-    if (!this.isShown) return;
-    this.node.style.visibility = this.isEmpty ? "hidden" : "";
-    if (this.isEmpty || performance.now() - this.failedAt < PAUSE_MS) return;
+  /**
+   * Draw what has changed; resolves when the picture stands. A chart without data is only made, so
+   * that this is done before the first step.
+   * @param {{ isUnseen?: boolean }} [how] Draw it off screen too, as at the end of a run.
+   */
+  async draw({ isUnseen = false } = {}) {
+    if (!this.place.hasRoom || !(this.place.isSeen || isUnseen)) return;
+    if (performance.now() - this.failedAt < PAUSE_MS) return;
+    const visibility = this.isEmpty ? "hidden" : "";
+    if (this.node.style.visibility !== visibility) this.node.style.visibility = visibility;
     try {
-      await this.drawChanges();
+      if (!this.isEmpty) await this.drawChanges();
+      else if (!this.result) await (this.embedding ??= this.embed());
     } catch (error) {
       this.failed(error);
     }
@@ -164,12 +167,19 @@ export class ChartView {
     this.result?.finalize();
     this.result = this.embedding = null;
     this.node.replaceChildren(make("p", "broken", SENTENCE));
-    setTimeout(() => void (this.isClosed || this.draw()), PAUSE_MS);
+    setTimeout(() => void (this.isClosed || this.draw()), PAUSE_MS + TIMER_MS);
+  }
+
+  /** The chart has another size, or can be seen again. */
+  async placed() {
+    if (this.isClosed) return;
+    await this.fit();
+    await this.draw();
   }
 
   async fit() {
     const view = this.result?.view;
-    if (!view || !this.isShown) return;
+    if (!view || !this.place.hasRoom) return;
     const { width, height } = this.size();
     if (view.width() === width && view.height() === height) return;
     try {
@@ -191,7 +201,7 @@ export class ChartView {
 
   close() {
     this.isClosed = true;
-    this.observer.disconnect();
+    this.place.close();
     this.result?.finalize();
   }
 }

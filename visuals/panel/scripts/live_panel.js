@@ -94,8 +94,11 @@ export class LivePanel {
       vega,
       send: (name, value) => this.messages.send(name, value),
       again: () => this.again(),
+      afterwards: (call) => void this.afterwards.push(call),
       failed: (panel, error) => this.guards.find((guard) => guard.panel === panel)?.failed(error),
     };
+    /** @type {(() => void)[]} */
+    this.afterwards = []; // what asks the page for sizes, which then lays it out once
     /** @type {PanelGuard[]} */
     this.guards = [];
     this.root.append(this.trouble);
@@ -211,6 +214,7 @@ export class LivePanel {
     if (frame.run.final && frame.to === frame.total) this.link.on({ type: "over" });
     this.sayWaiting(frame);
     const updates = this.guards.map((guard) => guard.update(frame));
+    for (const call of this.afterwards.splice(0)) call();
     if (frame.step) this.root.dataset.steps = String(frame.step.index + 1);
     await Promise.all(updates);
     if (run !== this.run || this.isClosed) return; // another run is followed by now

@@ -27,10 +27,10 @@ export class MaskPainter {
   }
 
   draw() {
-    const { body, canvas, axisCells: cells, view, weights } = this.panel;
-    const width = body.clientWidth;
-    const height = Math.max(160, body.clientHeight);
-    if (!width) return;
+    const { canvas, axisCells: cells, place, view, weights } = this.panel;
+    const { width } = place.size;
+    const height = Math.max(160, place.size.height);
+    if (!place.isSeen) return;
     const scale = window.devicePixelRatio || 1;
     const pen = clearedPen(canvas, { width, height, scale });
     canvas.style.height = height + "px";

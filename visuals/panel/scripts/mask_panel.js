@@ -12,6 +12,7 @@ import { MaskPickers } from "./mask_pickers.js";
 import { MaskPointer } from "./mask_pointer.js";
 import { ALL_KEYS, firstKey, MaskRow } from "./mask_rows.js";
 import { MaskWords, NO_SOCKET } from "./mask_words.js";
+import { Place } from "./place.js";
 import { blocksOf } from "./weight_blocks.js";
 import { WeightsView } from "./weights_view.js";
 
@@ -63,6 +64,7 @@ export class MaskPanel {
     this.painter = new MaskPainter(this);
     this.speech = new MaskWords(this);
     this.canvas = make("canvas", "mask");
+    this.place = new Place(parts.body, () => this.draw());
     this.canvas.setAttribute("role", "img");
     this.canvas.tabIndex = 0;
     this.pointer = new MaskPointer(this);
@@ -81,8 +83,6 @@ export class MaskPanel {
     this.foot = make("p", "mask-foot");
     parts.panel.insertBefore(this.foot, parts.body.nextSibling);
     parent.append(parts.panel);
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(parts.body);
     ctx.hover.listen((pointed) => {
       this.lit = pointed?.row === this.rowNumber ? pointed.position : null;
       this.say();
@@ -291,7 +291,7 @@ export class MaskPanel {
 
   close() {
     this.link.close();
-    this.observer.disconnect();
+    this.place.close();
     this.pointer.close();
   }
 }

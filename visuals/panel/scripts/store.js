@@ -2,9 +2,13 @@
 
 /** @import { Row, Table } from "./types.js" */
 
-import { MedianRows, PickedRows } from "./axes.js";
+import { MAX_BARS, MAX_ROWS, MedianRows, PickedRows } from "./axes.js";
 
 const STEP_TIMES = new Set(["decode_step_times", "prefill_step_times"]);
+
+// Tables with several rows a step: each table's limit counts rows.
+/** @type {Record<string, number>} */
+const LIMITS = { slot_timeline: MAX_ROWS, cache_layers: MAX_ROWS };
 
 /** Rows that are drawn as they are. */
 class PlainRows {
@@ -90,5 +94,6 @@ export class Store {
  */
 function tableFor(name, rows) {
   if (!rows.length || !("k" in rows[0])) return new PlainRows();
-  return STEP_TIMES.has(name) ? new MedianRows() : new PickedRows();
+  const limit = LIMITS[name] ?? (name.endsWith("_bounds") ? 2 * MAX_BARS : MAX_BARS);
+  return STEP_TIMES.has(name) ? new MedianRows(limit) : new PickedRows(limit);
 }

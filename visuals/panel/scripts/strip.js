@@ -69,7 +69,7 @@ export class Strip {
       if (position < HEAD_TOKENS || position >= tail) this.draw(position);
     }
     if (!this.isOpen) this.fold(tail);
-    this.follow();
+    this.ctx.afterwards(() => this.follow());
   }
 
   follow() {

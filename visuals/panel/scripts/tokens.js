@@ -91,7 +91,7 @@ export class TokensPanel {
     const row = this.row(part.row);
     if (part.add) row.done.appendData(part.add);
     row.end.data = part.end;
-    if (part.add) row.text.scrollTop = row.text.scrollHeight;
+    if (part.add) this.ctx.afterwards(() => (row.text.scrollTop = row.text.scrollHeight));
   }
 
   retheme() {}

@@ -208,6 +208,7 @@ export type Context = {
   send(name: string, value: unknown): void;
   again(): void; // draw the run anew from its beginning
   failed(panel: Panel, error: unknown): void;
+  afterwards(call: () => void): void; // once all panels have changed what they show
 };
 
 /** One panel: made with its parent element and the context, then given every frame. */

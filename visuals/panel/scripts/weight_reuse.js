@@ -7,6 +7,8 @@
  * @property {Phase} phase
  * @property {HTMLElement} node
  * @property {HTMLCanvasElement} canvas
+ * @property {Place} place Of the canvas.
+ * @property {string} drawn What the canvas shows.
  * @property {HTMLElement} formula
  * @property {HTMLElement} bytes
  * @property {HTMLElement} used
@@ -14,6 +16,7 @@
  */
 
 import { clearedPen, COLOURS, make, makeOption, makePanel, withAlpha } from "./elements.js";
+import { Place } from "./place.js";
 
 /** @type {Phase[]} */
 const PHASES = ["prefill", "decode"];
@@ -53,8 +56,6 @@ export class WeightReusePanel {
     this.isClosed = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(parts.body);
     this.reset();
   }
 
@@ -78,7 +79,8 @@ export class WeightReusePanel {
     words.append(top, formula, bytes);
     node.append(canvas, words);
     parent.append(node);
-    return { phase, node, canvas, formula, bytes, used, item: null };
+    const place = new Place(canvas, () => this.draw());
+    return { phase, node, canvas, place, drawn: "", formula, bytes, used, item: null };
   }
 
   reset() {
@@ -168,11 +170,15 @@ export class WeightReusePanel {
    * @param {Line} line
    * @param {number} done
    */
-  drawLine({ canvas, phase, item, node }, done) {
-    const width = canvas.clientWidth;
-    const height = canvas.clientHeight;
+  drawLine(line, done) {
+    const { canvas, phase, item, node, place } = line;
     node.classList.toggle("current", phase === this.phase);
-    if (!width || !height) return;
+    const { width, height } = place.size;
+    if (!place.isSeen || !height) return;
+    const { text, background } = this.ctx.theme;
+    const drawn = [width, height, window.devicePixelRatio, item?.tokens, done, text, background].join();
+    if (drawn === line.drawn) return;
+    line.drawn = drawn;
     const pen = clearedPen(canvas, { width, height, scale: window.devicePixelRatio || 1 });
     this.block(pen, width, height);
     if (item) this.rows(pen, { width, height, tokens: item.tokens, colour: COLOURS[phase], done });
@@ -240,6 +246,6 @@ export class WeightReusePanel {
   close() {
     this.isClosed = true;
     clearTimeout(this.timer);
-    this.observer.disconnect();
+    for (const { place } of this.lines) place.close();
   }
 }
