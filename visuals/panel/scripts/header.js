@@ -193,10 +193,12 @@ export class HeaderPanel {
       box = this.figureBox(figure);
       this.boxes.set(figure.key, box);
     }
+    const label = `${figure.label} ${figure.value} ${figure.unit} ${figure.note}`;
     box.figure = figure;
+    if (box.node.getAttribute("aria-label") === label) return;
     box.value.textContent = figure.value;
     box.note.textContent = figure.note;
-    box.node.setAttribute("aria-label", `${figure.label} ${figure.value} ${figure.unit} ${figure.note}`);
+    box.node.setAttribute("aria-label", label);
   }
 
   /**

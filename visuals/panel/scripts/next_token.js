@@ -5,6 +5,7 @@
 import { ChartPanel } from "./chart_panel.js";
 import { make, makePanel } from "./elements.js";
 import { group, percentText } from "./numbers.js";
+import { Place } from "./place.js";
 
 export class NextTokenPanel extends ChartPanel {
   /**
@@ -21,9 +22,13 @@ export class NextTokenPanel extends ChartPanel {
     parts.body.append(this.table);
     this.chart(parts.body, "entropy_by_step", "wide");
     parent.append(parts.panel);
+    /** @type {NextToken | null} */
+    this.newest = null; // that the table does not show
+    this.place = new Place(parts.body, () => this.showNewest());
   }
 
   reset() {
+    this.newest = null;
     this.table.replaceChildren();
     this.how.textContent = "";
     super.reset();
@@ -31,8 +36,14 @@ export class NextTokenPanel extends ChartPanel {
 
   /** @param {Frame} frame */
   update(frame) {
-    if (frame.next) this.show(frame.next);
+    this.newest = frame.next ?? this.newest;
+    if (this.place.isSeen || frame.run.final) this.showNewest();
     return super.update(frame);
+  }
+
+  showNewest() {
+    if (this.newest) this.show(this.newest);
+    this.newest = null;
   }
 
   /** @param {NextToken} next */
@@ -71,5 +82,10 @@ export class NextTokenPanel extends ChartPanel {
     track.append(filled);
     cell.append(track, make("span", "chance-p", words || percentText(p)));
     return cell;
+  }
+
+  close() {
+    this.place.close();
+    super.close();
   }
 }
