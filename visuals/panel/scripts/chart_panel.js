@@ -9,12 +9,6 @@ import { make } from "./elements.js";
 
 const SPARE_MS = 250; // a frame that comes within this time draws the charts with everything else
 
-/**
- * Charts are drawn one after another, so that each one's time is known.
- * @type {Promise<unknown>}
- */
-let turn = Promise.resolve();
-
 /** @implements {Panel} */
 export class ChartPanel {
   /**
@@ -68,8 +62,8 @@ export class ChartPanel {
   /** @param {{ isUnseen?: boolean }} [how] */
   paint(how) {
     clearTimeout(this.later);
-    const painted = turn.then(() => this.paintAlone(how));
-    turn = painted.catch(() => undefined); // whoever waits for this one hears of it
+    const painted = this.ctx.turn.then(() => this.paintAlone(how));
+    this.ctx.turn = painted.catch(() => undefined); // whoever waits for this one hears of it
     return painted;
   }
 

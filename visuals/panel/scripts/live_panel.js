@@ -94,6 +94,7 @@ export class LivePanel {
       vega,
       send: (name, value) => this.messages.send(name, value),
       again: () => this.again(),
+      turn: Promise.resolve(),
       afterwards: (call) => void this.afterwards.push(call),
       failed: (panel, error) => this.guards.find((guard) => guard.panel === panel)?.failed(error),
     };

@@ -208,6 +208,7 @@ export type Context = {
   send(name: string, value: unknown): void;
   again(): void; // draw the run anew from its beginning
   failed(panel: Panel, error: unknown): void;
+  turn: Promise<unknown>; // charts are drawn one after another, so that each one's time is known
   afterwards(call: () => void): void; // once all panels have changed what they show
 };
 
