@@ -284,12 +284,13 @@ def _report(traces: Sequence[RunTrace]) -> int:
 
 def reading_aids(summary: LatencySummary) -> str:
     """Return what is needed to read a request's figures, in brackets; often nothing."""
+    left_out = summary.left_out_steps
     aids = [
         "cold" if summary.is_cold else "",
         "TTFT disturbed" if summary.is_ttft_disturbed else "",
         "every step of TPOT disturbed" if summary.is_all_disturbed else "",
-        f"TPOT without {summary.left_out_steps} observed or disturbed steps"
-        if summary.left_out_steps
+        f"TPOT without {left_out} observed or disturbed step{'s' * (left_out != 1)}"
+        if left_out
         else "",
     ]
     said = ", ".join(aid for aid in aids if aid)
