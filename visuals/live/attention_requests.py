@@ -160,8 +160,14 @@ class Captures:
         """Take up a run that is over, with what its run file keeps."""
         capture = self._captures.get(run_id)
         if capture is None:
-            first = trace.attention[0].choice if trace.attention else None
-            capture = _Capture(first, trace=trace, packed=trace.attention, is_over=True)
+            first = trace.attention[0] if trace.attention else None
+            capture = _Capture(
+                first.choice if first is not None else None,
+                trace=trace,
+                packed=trace.attention,
+                note=first.note if first is not None else "",
+                is_over=True,
+            )
         elif capture.is_dropped:
             capture.packed, capture.is_dropped = trace.attention, False
             if not trace.attention:

@@ -322,6 +322,14 @@ def test_a_run_from_a_file_shows_what_it_keeps(under_test: AfterRun) -> None:
     assert (other.choice, len(other.maps), other.notice) == (FIRST, STEPS, "")
 
 
+def test_a_file_says_how_its_weights_were_captured(under_test: AfterRun) -> None:
+    trace = under_test.trace(FIRST)
+    noted = replace(trace.attention[0], note=RECAPTURED)
+    run = under_test.hub.adopt(replace(trace, attention=(noted,)))
+
+    assert under_test.hub.attention(run).note == RECAPTURED
+
+
 def test_a_run_that_plays_again_shows_as_many_rows_as_it_has_played(under_test: AfterRun) -> None:
     run = under_test.hub.replay(under_test.trace(FIRST))
 
