@@ -13,6 +13,7 @@ from visuals.charts.endings import ending
 from visuals.charts.units import amount, counted, mebibytes, significant
 
 BATCH_COLUMN = "all rows, tok/s"  # shown where there is a batch
+AGAINST_COLUMN = "decode against the first"  # shown where there are several
 COLUMNS = (
     "",
     "subject",
@@ -25,7 +26,7 @@ COLUMNS = (
     "TPOT, ms",
     "decode, tok/s",
     BATCH_COLUMN,
-    "decode against the first",
+    AGAINST_COLUMN,
     "K/V at the end",
     "ended",
 )
@@ -46,13 +47,15 @@ def table_rows(figures: Sequence[SubjectFigures]) -> list[tuple[str, ...]]:
 def table_html(figures: Sequence[SubjectFigures]) -> str:
     """Return the table as HTML in which nothing of the prompts is markup."""
     rows = table_rows(figures)
-    columns = [
-        index for index, name in enumerate(COLUMNS) if name != BATCH_COLUMN or _has_batch(figures)
-    ]
+    left_out = {BATCH_COLUMN} - ({BATCH_COLUMN} if _has_batch(figures) else set())
+    left_out |= {AGAINST_COLUMN} if len(figures) == 1 else set()
+    columns = [index for index, name in enumerate(COLUMNS) if name not in left_out]
+    caption = "Figures side by side" if len(figures) > 1 else "Figures of the run"
     head = "".join(f'<th scope="col">{escape(COLUMNS[index])}</th>' for index in columns)
     body = "".join(f"<tr>{_row_html(cells, columns)}</tr>" for cells in rows)
     return (
-        '<div class="scroll"><table class="figures"><caption>Figures side by side</caption>'
+        f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0">'
+        f'<table class="figures"><caption>{caption}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         f'<p class="footnote">{escape(" ".join((FOOTNOTE, *disturbed_notes(figures))))}</p>'
     )

@@ -26,6 +26,9 @@ table.figures th, table.figures td { text-align: left; vertical-align: top; padd
 table.figures td.number { white-space: nowrap; font-variant-numeric: tabular-nums; }
 table.figures td small { display: block; opacity: 0.8; }
 table.figures td.words { min-width: 8.5rem; }
+table.figures th[scope="row"] { position: sticky; left: 0; background: inherit; }
+.sideways { display: none; opacity: 0.8; font-size: 0.88rem; margin: 0.3rem 0; }
+@media (max-width: 1100px) { .sideways { display: block; } }
 .footnote { opacity: 0.8; font-size: 0.88rem; margin: 0.3rem 0; }
 .texts { display: grid; gap: 0.9rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 340px), 1fr)); }

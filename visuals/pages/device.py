@@ -26,7 +26,7 @@ from visuals.charts.device import (
 from visuals.charts.utilization import missing
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
-from visuals.pages.drawn import draw_chart
+from visuals.pages.drawn import draw_chart, draw_table
 from visuals.pages.markdown import escaped
 from visuals.pages.recorded import recorded_line
 from visuals.pages.session import bound, enter_page
@@ -64,21 +64,17 @@ def _choices(ready: ModelReady) -> None:
         st.markdown(f"**{escaped(ready.device_note)}**")
     left, right = st.columns(2)
     with left:
-        st.dataframe(
+        draw_table(
             [{"device": option.name, "what it is": option.label} for option in ready.devices],
-            hide_index=True,
-            key="devices",
-            alt="Devices of this machine",
+            caption="Devices of this machine",
         )
     with right:
-        st.dataframe(
+        draw_table(
             [
                 {"decode steps": option.mode.value, "here": option.reason or "available"}
                 for option in ready.decodes
             ],
-            hide_index=True,
-            key="decodes",
-            alt="Ways to launch decode steps on the device",
+            caption="Ways to launch decode steps on the device",
         )
     st.caption(
         "The device and how decode steps are launched are chosen in the settings of the Live page. "
@@ -146,16 +142,22 @@ def _run(trace: RunTrace) -> None:
     with right:
         st.markdown("##### Busy does not mean fast")
         if rows := achieved_rows(trace):
-            st.dataframe(rows, hide_index=True, key="achieved", alt="Busy time and achieved rates")
+            draw_table(rows, caption="Busy time and achieved rates")
         st.caption(BUSY_EXPLANATION)
+    if any(sample.energy_j is not None for sample in trace.telemetry):
+        _energy(trace)
+    _counters(trace)
+
+
+def _energy(trace: RunTrace) -> None:
+    """Draw the energy of a token in each phase; of a device without a counter nothing is said."""
     st.markdown("##### Energy per token")
-    st.dataframe(energy_rows(trace), hide_index=True, key="energy", alt="Energy by phase")
+    draw_table(energy_rows(trace), caption="Energy by phase")
     st.caption(
         "The whole GPU's energy counter over the phase's steps, so idle power and other programs "
         "are included. The counter has a coarse resolution; a phase too short for it has no "
         "figure."
     )
-    _counters(trace)
 
 
 def _counters(trace: RunTrace) -> None:

@@ -1,12 +1,35 @@
-"""How a page draws a chart: as wide as its place, in the page's theme, without empty layers."""
+"""How a page draws a chart or a small table: as wide as its place, in the page's theme."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
+
 import streamlit as st
 
-from visuals.charts.theme import Chart, with_rows_only
+from visuals.charts.theme import Chart, Row, with_rows_only
 
 
 def draw_chart(chart: Chart, *, key: str) -> None:
-    """Draw a chart that has its rows."""
+    """Draw a chart that has its rows, without the layers that have none."""
     st.altair_chart(with_rows_only(chart), width="stretch", theme="streamlit", key=key)
+
+
+def draw_table(rows: Sequence[Row], *, caption: str) -> None:
+    """Draw a few rows whose texts are shown whole; nothing of them is markup.
+
+    Args:
+        rows: With the same columns each.
+        caption: What the table shows, for those who cannot see it.
+    """
+    if not rows:
+        return
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in rows[0])
+    body = "".join(
+        f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row.values())}</tr>"
+        for row in rows
+    )
+    st.html(
+        f'<table class="plain"><caption>{escape(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )

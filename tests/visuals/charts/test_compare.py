@@ -251,6 +251,15 @@ def test_the_rate_of_all_rows_is_shown_only_where_there_is_a_batch() -> None:
     assert "all rows" not in table_html([figures_of(one) for one in subjects_of([alone])])
 
 
+def test_a_run_by_itself_is_compared_with_nothing() -> None:
+    """Its report had the column "decode against the first" with a dash in it."""
+    alone = table_html([figures_of(one) for one in subjects_of([run("ab")])])
+
+    assert "against the first" not in alone
+    assert "side by side" not in alone
+    assert "against the first" in table_html([figures_of(one) for one in SUBJECTS])
+
+
 def test_nothing_of_a_prompt_is_markup_in_the_table() -> None:
     html = table_html([figures_of(one) for one in subjects_of([run("<b>"), run("&")])])
 
