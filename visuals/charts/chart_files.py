@@ -27,6 +27,7 @@ from visuals.charts import (
     slots,
     utilization,
 )
+from visuals.charts.legends import with_present_legends
 from visuals.charts.theme import Chart, with_rows_only
 from visuals.charts.units import date_text
 
@@ -221,7 +222,7 @@ def _made_with(trace: RunTrace) -> str:
 
 def styled_spec(chart: Chart) -> dict[str, object]:
     """Return the Vega-Lite spec with its rows, on white, as wide as its place."""
-    spec = with_rows_only(chart).to_dict()
+    spec = with_present_legends(with_rows_only(chart).to_dict())
     return {**spec, "config": {**spec.get("config", {}), **CONFIG}}
 
 
