@@ -73,7 +73,7 @@ def ttft_by_prompt(subjects: Sequence[Subject]) -> Chart:
     named = alt.Chart(alt.NamedData("letters")).encode(x=x, y=y, color=_letter_colour(subjects))
     letters = named.mark_text(dx=9, align="left", fontSize=13).encode(text="text:N")
     chart = alt.layer(dots, letters)
-    datasets = {"ttft": rows, "letters": letter_rows(rows, "prompt_tokens", "ms", to_zero=True)}
+    datasets = {"ttft": rows, "letters": letter_rows(rows, ("prompt_tokens", "ms"), to_zero=True)}
     if fitted := fit_rows(rows):
         datasets["fit"] = fitted
         line = alt.Chart(alt.NamedData("fit")).mark_line(color=HOST, strokeDash=list(DASHED))
@@ -105,8 +105,10 @@ def roofline_points(subjects: Sequence[Subject], ceilings: Ceilings | None = Non
     named = alt.Chart(alt.NamedData("letters")).encode(x=x, y=y, color=_letter_colour(subjects))
     letters = named.mark_text(dx=10, align="left", fontSize=13).encode(text="text:N")
     chart = alt.layer(points, letters)
-    datasets = {"points": rows, "letters": letter_rows(rows, "intensity", "gflops", is_log=True)}
-    if corners := roof_rows(rows, ceilings):
+    corners = roof_rows(rows, ceilings)
+    lettered = letter_rows(rows, ("intensity", "gflops"), is_log=True, frame=corners)
+    datasets = {"points": rows, "letters": lettered}
+    if corners:
         datasets["roofs"] = corners
         roofs = alt.Chart(alt.NamedData("roofs")).mark_line(color=HOST, strokeWidth=2)
         chart = alt.layer(roofs.encode(x=x, y=y), points, letters)
@@ -134,7 +136,7 @@ def _lines(
         letters.mark_text(dx=6, align="left", fontSize=14, fontWeight="bold").encode(text="text:N"),
     )
     last = {row["label"]: row for row in rows}
-    ends = letter_rows(list(last.values()), "k", value[0], to_zero=True)
+    ends = letter_rows(list(last.values()), ("k", value[0]), to_zero=True)
     datasets = {"lines": rows, "ends": ends}
     return _sized(chart, datasets, f"Lines: {what}, one for each subject.")
 

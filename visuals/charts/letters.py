@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log10
+from math import ceil, floor, log10
 
 from visuals.charts.theme import Row
 
@@ -11,21 +11,29 @@ NEAR = (0.04, 0.07)  # of the width and of the height: about a letter's size in 
 
 
 def letter_rows(
-    rows: Sequence[Row], x: str, y: str, *, is_log: bool = False, to_zero: bool = False
+    rows: Sequence[Row],
+    fields: tuple[str, str],
+    *,
+    is_log: bool = False,
+    to_zero: bool = False,
+    frame: Sequence[Row] = (),
 ) -> list[Row]:
     """Return the rows with a ``text``: one for each place, with the letters of all points there.
 
     Args:
         rows: Points with a ``label``.
-        x: Name of the field across.
-        y: Name of the field upwards.
-        is_log: Both axes are logarithmic.
+        fields: Names of the field across and of the one upwards.
+        is_log: Both axes are logarithmic, and go from one power of ten to another.
         to_zero: The upward axis begins at zero.
+        frame: What else the chart has room for.
     """
+    x, y = fields
     known = [row for row in rows if row[x] is not None and row[y] is not None]
     places = [(_place(row[x], is_log=is_log), _place(row[y], is_log=is_log)) for row in known]
-    across = _extent([place[0] for place in places])
-    upwards = _extent([place[1] for place in places] + ([0.0] if to_zero else []))
+    around = [(_place(row[x], is_log=is_log), _place(row[y], is_log=is_log)) for row in frame]
+    shown = [*places, *around]
+    across = _extent([place[0] for place in shown], is_log=is_log)
+    upwards = _extent([place[1] for place in shown] + ([0.0] if to_zero else []), is_log=is_log)
     kept: list[int] = []
     texts: dict[int, list[str]] = {}
     for index, (row, place) in enumerate(zip(known, places, strict=True)):
@@ -52,5 +60,7 @@ def _place(value: object, *, is_log: bool) -> float:
     return log10(max(number, 1e-30)) if is_log else number
 
 
-def _extent(values: Sequence[float]) -> float:
-    return max(values) - min(values) if values else 0.0
+def _extent(values: Sequence[float], *, is_log: bool) -> float:
+    if not values:
+        return 0.0
+    return ceil(max(values)) - floor(min(values)) if is_log else max(values) - min(values)

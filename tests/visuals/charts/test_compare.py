@@ -124,10 +124,14 @@ def test_letters_at_one_place_are_written_side_by_side() -> None:
         {"label": "D", "k": 9, "ms": None},
     ]
 
-    lettered = letter_rows(rows, "k", "ms", to_zero=True)
+    lettered = letter_rows(rows, ("k", "ms"), to_zero=True)
 
     assert [row["text"] for row in lettered] == ["A, B", "C"]
-    assert letter_rows([], "k", "ms") == []
+    assert letter_rows([], ("k", "ms")) == []
+    close: list[Row] = [{"label": "A", "x": 0.5, "y": 1.4}, {"label": "B", "x": 0.5, "y": 1.2}]
+    frame: list[Row] = [{"x": 0.2, "y": 3.0}, {"x": 30.0, "y": 100.0}]
+    under_roofs = letter_rows(close, ("x", "y"), is_log=True, frame=frame)
+    assert [row["text"] for row in under_roofs] == ["A, B"]
 
 
 def test_the_roofline_counts_work_and_measures_step_times_of_both_phases() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.builders import TINY_SHAPE
 from visuals.charts.crossover import Crossover, crossover
-from visuals.charts.theme import finished, with_rows_only
+from visuals.charts.theme import Chart, finished, with_rows_only
 
 
-def two_layers() -> alt.LayerChart:
+def two_layers() -> Chart:
     marks = (alt.Chart(alt.NamedData(name)).mark_point().encode(x="x:Q") for name in ("a", "b"))
     return alt.layer(*marks)
 
