@@ -239,3 +239,19 @@ test("a prefill that this viewer saw begin counts from there, and not from a pau
 
   assert.doesNotMatch(chip(), /50\d s/);
 });
+
+test("a run whose roofs have come is drawn anew from its beginning", TIMEOUT, async () => {
+  const socket = open("a", { state: "done" });
+  socket.receive(frame("done", { final: true, to: 3 }));
+  await until(() => socket.sent.length);
+  assert.equal(panel.run.cursor, 3);
+
+  panel.again();
+
+  const next = FakeSocket.of("a");
+  assert.notEqual(next, socket);
+  assert.equal(next.url, "wss://host/prefix/live/run/a?k=t&from=0");
+  next.receive(frame("done", { final: true, to: 3 }));
+  await until(() => next.sent.length);
+  assert.equal(panel.run.cursor, 3);
+});
