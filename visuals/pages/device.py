@@ -103,7 +103,7 @@ def _recorded() -> None:
         return
     info = recorded[0].info
     recorded_line(
-        "What a recorded run says of its device",
+        "The device during a recorded run,",
         info.device,
         info.started_at,
         info.model_id,

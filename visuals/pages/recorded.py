@@ -23,6 +23,6 @@ def recorded_line(what: str, device: Device, made_at: datetime, model_id: str, o
     """
     model = f" with {escaped(model_id)}" if model_id else ""
     st.markdown(
-        f":material/history: **{what}**, made on {escaped(device.name)} in {escaped(device.dtype)} "
-        f"on {date_text(made_at)}{model}. {own}"
+        f":material/history: **{what}** from {escaped(device.name)} in {escaped(device.dtype)}, "
+        f"{date_text(made_at)}{model}. {own}"
     )
