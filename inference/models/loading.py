@@ -24,6 +24,7 @@ from transformers.utils import logging as transformers_logging
 
 from inference.kernels.install import install, switched_off
 from inference.models.attention_implementations import check_attention
+from inference.models.config_models import model_on_meta
 from inference.models.devices import SPREAD, choice_note, choose_device, describe_device
 from inference.models.model_files import ModelFiles, locate
 from inference.models.placement import (
@@ -119,9 +120,9 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     config = read_config(files)
     tokenizer = read_tokenizer(files)
     check_attention(config, files.model_id, attention, (torch_device, torch_dtype))
-    if torch_device.type == "cpu":
-        check_room(files, config, torch_dtype)
     needed_bytes = weight_bytes_in(files, config, torch_dtype)
+    if torch_device.type == "cpu":
+        check_weights_fit(files.model_id, needed_bytes)
     free = free_gpu_bytes(device, torch_device, needed_bytes)
     is_spread = device == SPREAD
     layout = placement(files.model_id, needed_bytes, torch_device, free, is_spread=is_spread)
@@ -182,19 +183,25 @@ def check_causal(config: PreTrainedConfig, model_id: str) -> None:
     raise UnsupportedModelError(msg)
 
 
-def check_room(files: ModelFiles, config: PreTrainedConfig, dtype: torch.dtype) -> None:
+def check_weights_fit(model_id: str, needed_bytes: int) -> None:
     """Raise OutOfMemoryError when the weights cannot fit; Linux would end the process instead."""
-    needed_bytes = weight_bytes_in(files, config, dtype)
     free_bytes = psutil.virtual_memory().available
     if needed_bytes > free_bytes:
-        msg = f"{files.model_id} needs {needed_bytes / 2**30:.1f} GiB and "
+        msg = f"{model_id} needs {needed_bytes / 2**30:.1f} GiB and "
         msg += f"{free_bytes / 2**30:.1f} GiB are free; close other programs, or choose a smaller "
         msg += "dtype or model"
         raise OutOfMemoryError(msg)
 
 
 def weight_bytes_in(files: ModelFiles, config: PreTrainedConfig, dtype: torch.dtype) -> int:
-    """Return about how many bytes the weights take in this dtype."""
+    """Return about how many bytes the weights take in this dtype.
+
+    Raises:
+        UnsupportedModelError: The config of a GGUF file gives no model.
+    """
+    if files.gguf_name is not None:  # its file is quantised, and what is loaded is not
+        made = model_on_meta(copy.deepcopy(config), str(dtype).removeprefix("torch."))
+        return dtype.itemsize * sum(weight.numel() for weight in made.parameters())
     stored = str(config.dtype or torch.float32).removeprefix("torch.")
     return files.weight_bytes * dtype.itemsize // ITEM_BYTES.get(stored, dtype.itemsize)
 

@@ -23,11 +23,11 @@ from inference.kernels.install import fused_layers
 from inference.models.devices import choose_device, describe_device
 from inference.models.loading import (
     check_causal,
-    check_room,
     context_limit_of,
     eos_ids_of,
     load_model,
     plain_errors,
+    weight_bytes_in,
 )
 from inference.models.model_files import ModelFiles, locate
 from inference.records.errors import (
@@ -295,11 +295,23 @@ def test_what_is_no_causal_language_model_is_refused(config: AutoConfig, said: s
 def test_weights_beyond_the_free_memory_are_refused_before_they_are_read(
     tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = ModelFiles(model_id="big", folder=tiny_model_folder)
     monkeypatch.setattr(ModelFiles, "weight_bytes", 2**60)
 
-    with pytest.raises(OutOfMemoryError, match=r"big needs .* GiB"):
-        check_room(files, tiny_config(), torch.float64)
+    with pytest.raises(OutOfMemoryError, match=r"needs .* GiB"):
+        load_model(
+            str(tiny_model_folder), dtype="float64", device="cpu", on_stage=lambda _stage: None
+        )
+
+
+def test_a_quantised_file_is_counted_as_it_is_loaded(tmp_path: Path) -> None:
+    """Its own size is a quarter of what the loaded weights take, so too many were let in."""
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    files = ModelFiles(model_id="tiny", folder=tmp_path, gguf_name="tiny.gguf")
+
+    model = LlamaForCausalLM(tiny_config())
+
+    parameters = sum(weight.numel() for weight in model.parameters())
+    assert weight_bytes_in(files, tiny_config(), torch.bfloat16) == 2 * parameters
 
 
 @pytest.mark.parametrize(
