@@ -26,6 +26,13 @@ SERIES = (
 )
 # Source: our own choice. Readings come several times a second.
 GAP_S = 2.5
+OF_GPU = frozenset(
+    {
+        *("gpu_busy_ratio", "power_w", "memory_controller_busy_ratio", "energy_j", "sm_clock_hz"),
+        *("memory_clock_hz", "temperature_c", "throttle_reasons"),
+        *("pcie_tx_bytes_per_s", "pcie_rx_bytes_per_s", "other_programs"),
+    }
+)
 _NAMES: list[str | alt.FieldName] = [name for name, _, _ in SERIES]
 
 EXPLANATION = {
@@ -203,12 +210,15 @@ def missing(trace: RunTrace) -> list[str]:
     }
     by_reason: dict[str, list[str]] = {}
     for entry in trace.unavailable:
-        shown = names.get(entry.reading, entry.reading)
-        by_reason.setdefault(entry.reason.rstrip("."), []).append(shown)
-    return [
-        f"{why[:1].upper()}{why[1:]}, so not available: {', '.join(shown)}."
-        for why, shown in by_reason.items()
-    ]
+        by_reason.setdefault(entry.reason.rstrip("."), []).append(entry.reading)
+    sentences: list[str] = []
+    for why, readings in by_reason.items():
+        # Eleven names in a row would take more room than the chart has.
+        is_no_gpu = set(readings) >= OF_GPU
+        rest = [one for one in readings if not (is_no_gpu and one in OF_GPU)]
+        shown = ["all readings of a GPU"] * is_no_gpu + [names.get(one, one) for one in rest]
+        sentences.append(f"{why[:1].upper()}{why[1:]}, so not available: {', '.join(shown)}.")
+    return sentences
 
 
 def _time_axis(field: str) -> alt.X:

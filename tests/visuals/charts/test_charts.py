@@ -11,6 +11,7 @@ import pytest
 from inference.records.model import LayerType
 from inference.records.options import CacheKind
 from inference.records.run import RunTrace
+from inference.records.telemetry import Unavailable
 from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts.axes import MAX_BARS
 from visuals.charts.kv_cache import cache_growth, cache_layers, counted_bytes, tokens_per_layer
@@ -19,6 +20,7 @@ from visuals.charts.latency import caption as latency_caption
 from visuals.charts.latency import decode_step_times, prefill_step_times
 from visuals.charts.theme import DECODE, KV, PREFILL, Chart
 from visuals.charts.utilization import (
+    OF_GPU,
     missing,
     newest_readings,
     power,
@@ -245,6 +247,22 @@ def test_what_is_not_available_says_why() -> None:
         "memory",
     ]
     assert newest_readings(()) == []
+
+
+def test_a_machine_without_a_gpu_says_so_once() -> None:
+    """Eleven names in a row were cut off with dots in the middle of a word."""
+    reason = "no NVIDIA driver on this machine."
+    readings = [*sorted(OF_GPU), "process_memory_bytes"]
+    entries = tuple(Unavailable(reading=one, reason=reason) for one in readings)
+
+    [sentence] = missing(replace(LONG, unavailable=entries))
+    [partly] = missing(replace(LONG, unavailable=entries[1:]))
+
+    assert sentence == (
+        "No NVIDIA driver on this machine, so not available: all readings of a GPU, "
+        "the engine's memory."
+    )
+    assert "all readings" not in partly
 
 
 def test_readings_that_stopped_for_a_while_are_a_gap_in_the_lines() -> None:

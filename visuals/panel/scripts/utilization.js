@@ -32,6 +32,7 @@ export class UtilizationPanel extends ChartPanel {
       this.missing.hidden = !frame.unavailable.length;
     }
     if (this.ctx.store.rows("power").length) this.power.hidden = false;
+    this.box.classList.toggle("has-readings", this.ctx.store.rows("utilization").length > 0); // before a step
     if (frame.readings?.length) this.readings.replaceChildren(...frame.readings.map(readingEntry));
     return super.update(frame);
   }
