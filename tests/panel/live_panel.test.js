@@ -87,7 +87,7 @@ test("a frame is drawn, acknowledged, and its state said to the page once", TIME
 
 test("a held run is acknowledged once the page is quiet, with its prefill shown", TIMEOUT, async () => {
   const socket = open("a");
-  const held = frame("running", { to: 3 });
+  const held = model(frame("running", { to: 3 }), [[0, 3]]);
   held.run.held = true;
   const header = panel.guards[0].panel;
 
@@ -214,13 +214,20 @@ test("attention weights are asked for once a socket works", TIMEOUT, async () =>
   click("mask");
 });
 
+const model = (shown, first_fed) => ({
+  ...shown,
+  model: {
+    ...{ id: "m", dtype: "float32", device: "cpu", attention: { layers: [], heads: 1 }, matrices: [], batch: null },
+    ...{ first_fed, requests: [{ id: "r0", prompt_tokens: 2414, max_new_tokens: 1 }] },
+  },
+});
 const chip = () => [...panel.guards[0].panel.prefill.children].map((node) => node.textContent).join(" ");
 const readings = (at_s) => ({ utilization: { mode: "merge", columns: ["k", "at_s"], rows: [[0, at_s]] } });
 
 test("a prefill says how long it has gone on, also to who comes later", TIMEOUT, async () => {
   const socket = open("a");
 
-  socket.receive(frame("running", { to: 2414, rows: readings(12.5) }));
+  socket.receive(model({ ...frame("running", { to: 2414, rows: readings(12.5) }) }, [[0, 2414]]));
   await until(() => socket.sent.length);
 
   assert.match(chip(), /PREFILL feeding 2,414 tokens, \d\d s so far/);
@@ -232,7 +239,7 @@ test("a prefill says how long it has gone on, also to who comes later", TIMEOUT,
 test("a prefill that this viewer saw begin counts from there, and not from a pause before it", TIMEOUT, async () => {
   const socket = open("a");
 
-  socket.receive(frame("paused", { to: 9, rows: readings(500) }));
+  socket.receive(model(frame("paused", { to: 9, rows: readings(500) }), [[0, 9]]));
   await until(() => socket.sent.length);
   socket.receive(frame("running", { from: 9, to: 9 }));
   await until(() => chip().includes("feeding"));

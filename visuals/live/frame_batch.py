@@ -40,6 +40,21 @@ def batch_parts(drawn: Drawn, tally: Tally) -> tuple[Frame, Frame]:
     return {"batch": batch}, {"slot_spans": replaced(tally.spans.rows[-MAX_SPANS:])}
 
 
+def first_fed(trace: RunTrace) -> list[list[int]]:
+    """Return the requests that the run's first step feeds, by their index, each with its tokens.
+
+    The first to arrive begin, as the scheduler admits them; of a prompt in chunks one is fed.
+    """
+    plan, chunk = trace.info.plan, trace.info.chunk_tokens
+    begins_s = min((one.arrival_s for one in trace.requests), default=0.0)
+    there = [at for at, one in enumerate(trace.requests) if one.arrival_s <= begins_s]
+    most = 1 if plan.policy is Policy.CONTINUOUS else plan.slots or len(there)
+    lengths = {at: len(trace.requests[at].prompt_ids) for at in there[:most]}
+    width = max(lengths.values(), default=0)
+    columns = min(width, chunk or width)  # shorter prompts are padded on the left
+    return [[at, max(0, columns - (width - length))] for at, length in lengths.items()]
+
+
 def batch_plan(trace: RunTrace) -> Frame | None:
     """Return how several requests share the device; None for a single one."""
     if not is_batch(trace):

@@ -27,7 +27,7 @@ from visuals.charts import (
     weight_reuse,
 )
 from visuals.charts.endings import FINISHES
-from visuals.live.frame_batch import batch_parts, batch_plan
+from visuals.live.frame_batch import batch_parts, batch_plan, first_fed
 from visuals.live.frame_rows import chart_rows
 from visuals.live.frame_tokens import (
     ITEM_BYTES,
@@ -131,6 +131,7 @@ def _model(trace: RunTrace) -> Frame:
         "matrices": weight_reuse.matrix_items(info.shape),
         "roofs": roofline_rows.roofs_version(info),
         "batch": batch_plan(trace),
+        "first_fed": first_fed(trace),
         "requests": [
             {
                 "id": request.request_id,

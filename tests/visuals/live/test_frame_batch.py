@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from inference.records.options import BatchPlan, Policy
 from inference.records.run import RunTrace
 from tests.visuals.batches import batch_trace
 from tests.visuals.traces import DONE, trace_of
+from visuals.live.frame_batch import first_fed
 from visuals.live.frames import MAX_FRAME_BYTES, frame
 
 PLANS = [BatchPlan(), BatchPlan(policy=Policy.CONTINUOUS, slots=8)]
@@ -86,6 +88,29 @@ def test_slots_of_a_static_batch_are_known_where_all_come_together(
     first = frames(batch_trace(BatchPlan(), gap_s=gap_s))[0]
 
     assert first["model"]["batch"]["slots"] == slots
+
+
+@pytest.mark.parametrize(
+    ("plan", "gap_s", "chunk", "fed"),
+    [
+        (BatchPlan(), 0.0, None, [[0, 6], [1, 2], [2, 4]]),
+        (BatchPlan(slots=2), 0.0, None, [[0, 6], [1, 2]]),
+        (BatchPlan(), 0.5, None, [[0, 6]]),
+        (BatchPlan(policy=Policy.CONTINUOUS, slots=2), 0.0, None, [[0, 6]]),
+        (BatchPlan(), 0.0, 4, [[0, 4], [1, 0], [2, 2]]),
+    ],
+    ids=["static", "two slots", "arrivals", "continuous", "chunks"],
+)
+def test_only_what_the_first_step_feeds_is_said_to_be_fed(
+    plan: BatchPlan, gap_s: float, chunk: int | None, fed: list[list[int]]
+) -> None:
+    """All prompts of a batch were shown as being fed while the first one was."""
+    trace = batch_trace(plan, gap_s=gap_s, chunk_tokens=chunk)
+    trace = replace(trace, info=replace(trace.info, chunk_tokens=chunk))
+
+    assert first_fed(trace) == fed
+    first = {int(row.request_id[1:]): row.query_tokens for row in trace.events[0].rows}
+    assert {at: tokens for at, tokens in fed if tokens} == first
 
 
 def test_a_run_of_one_request_is_no_batch() -> None:

@@ -57,6 +57,7 @@ export class HeaderPanel {
     /** @type {Map<string, FigureBox>} */
     this.boxes = new Map();
     this.most = 0;
+    this.fedFirst = 0; // tokens of the first step
     /** @type {number | null} */
     this.prompt = null;
     /** @type {Step | null | undefined} */
@@ -78,6 +79,7 @@ export class HeaderPanel {
     this.model.textContent = this.ctx.data.label || "";
     this.notice.hidden = this.warning.hidden = true;
     this.hasWaited = false;
+    this.fedFirst = 0;
     this.fed();
     this.stage(null);
   }
@@ -86,7 +88,7 @@ export class HeaderPanel {
   update(frame) {
     if (frame.model) this.describe(frame.model);
     if (frame.step) this.stage(frame.step);
-    if (isPrefilling(frame) && !this.step) this.prefilling(frame.total);
+    if (isPrefilling(frame) && !this.step) this.prefilling(this.fedFirst);
     else this.fed();
     this.hasWaited ||= frame.run.state !== "running" || Boolean(frame.run.held);
     for (const figure of frame.figures || []) this.figure(figure);
@@ -95,7 +97,7 @@ export class HeaderPanel {
 
   /** @param {Frame} frame */
   begins(frame) {
-    this.prefilling(frame.total);
+    this.prefilling(this.fedFirst);
     this.status({ ...frame.run, held: false });
   }
 
@@ -107,6 +109,7 @@ export class HeaderPanel {
     this.model.title = this.model.textContent;
     this.prompt = model.requests.reduce((sum, request) => sum + request.prompt_tokens, 0);
     this.most = model.batch ? 0 : Math.max(0, ...model.requests.map((request) => request.max_new_tokens - 1));
+    this.fedFirst = model.first_fed.reduce((sum, [, tokens]) => sum + tokens, 0);
     if (!this.step) this.stage(null);
   }
 

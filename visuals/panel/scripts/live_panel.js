@@ -42,7 +42,7 @@ const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
 /** @type {Record<string, string>} */
 const WAITS = {
-  queued: "Waiting for the run ahead.",
+  queued: "Comes when the run begins.",
   loading: "Comes when the model is loaded.",
   running: "Comes with the first step.",
   paused: "Comes with the first step: press Step or Resume.",

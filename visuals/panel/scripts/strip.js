@@ -35,8 +35,7 @@ export class Strip {
     this.isOpen = false;
     this.fedFrom = 0;
     this.fedTo = 0;
-    /** @type {"feeding" | "waiting" | null} */
-    this.mode = null;
+    this.feeds = 0; // tokens that the first step feeds, while it goes on
     /** @type {HTMLElement | null} */
     this.lit = null;
     this.node = make("div", "strip");
@@ -135,18 +134,17 @@ export class Strip {
     const from = Math.min(this.fedFrom, context - fed);
     this.fedFrom = context - fed;
     this.fedTo = context;
-    this.mode = null;
+    this.feeds = 0;
     this.markFrom(from);
   }
 
   /**
-   * Before the first step: the prompt waits, or is being fed.
-   * @param {boolean} isRunning
+   * Before the first step: the prompt waits, or so many tokens of it are being fed.
+   * @param {number} tokens
    */
-  before(isRunning) {
-    const mode = isRunning ? "feeding" : "waiting";
-    if (this.fedTo || this.mode === mode) return;
-    this.mode = mode;
+  before(tokens) {
+    if (this.fedTo || this.feeds === tokens) return;
+    this.feeds = tokens;
     this.markFrom(0);
   }
 
@@ -157,7 +155,7 @@ export class Strip {
 
   /** @param {number} position */
   state(position) {
-    if (!this.fedTo) return this.mode || "waiting";
+    if (!this.fedTo) return position < this.feeds ? "feeding" : "waiting";
     if (position < this.fedFrom) return "stored";
     if (position < this.fedTo) return "fed";
     return this.tokens[position].isOutput ? "selected" : "waiting";

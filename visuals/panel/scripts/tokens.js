@@ -30,6 +30,8 @@ export class TokensPanel {
     parent.append(panel);
     /** @type {TokenRow[]} */
     this.rows = [];
+    /** @type {Map<number, number>} Tokens that the first step feeds to each row. */
+    this.firstFed = new Map();
     ctx.hover.listen((pointed) => {
       for (const { strip } of this.rows) strip.light(pointed?.row === strip.row ? pointed.position : null);
     });
@@ -76,14 +78,16 @@ export class TokensPanel {
     }
     const steps = frame.batch ? [] : frame.mask || [];
     if (steps.length) this.row(0).strip.step(steps[steps.length - 1][1], steps[steps.length - 1][2]);
-    for (const row of this.rows) row.strip.before(frame.run.state === "running" && !frame.run.held);
+    if (frame.model) this.firstFed = new Map(frame.model.first_fed);
+    if (frame.run.state === "running" && !frame.run.held) this.begins();
+    else for (const row of this.rows) row.strip.before(0);
     this.box.classList.toggle("has-tokens", this.rows.length > 0); // which show the wait themselves
     for (const part of frame.text || []) this.write(part);
     this.texts.classList.toggle("going", frame.run.state === "running");
   }
 
   begins() {
-    for (const row of this.rows) row.strip.before(true);
+    this.rows.forEach(({ strip }, number) => strip.before(this.firstFed.get(number) ?? 0));
   }
 
   /** @param {TextPart} part */

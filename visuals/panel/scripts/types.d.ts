@@ -97,6 +97,7 @@ export type Model = {
   matrices: Matrix[];
   batch: Plan | null;
   roofs: string; // differs wherever the measured roofs do; empty without any
+  first_fed: [number, number][];
   requests: { id: string; prompt_tokens: number; max_new_tokens: number }[];
 };
 
