@@ -11,6 +11,7 @@ import { group, percentText, weightText } from "./numbers.js";
 import { bestKeys, weightAt } from "./weight_blocks.js";
 
 export const NO_SOCKET = "Weights come over a WebSocket, which this connection does not have.";
+const BEST_KEYS = 2; // with the layer and the heads they fit on two lines
 const WAITING = "No weights yet.";
 const LAST_ROW = "The last row of prefill: its output chose the first output token, x\u2080.";
 
@@ -83,7 +84,7 @@ export class MaskWords {
     const query = isLitHeld ? lit : panel.weights.newestQuery;
     const block = query === null ? null : panel.weights.holding(query);
     if (query === null || !block) return this.whyNot() || WAITING;
-    const best = bestKeys(block, 0, query, 3).map(({ weight, key }) => `${this.name(key)} ${percentText(weight)}`);
+    const best = bestKeys(block, 0, query, BEST_KEYS).map(({ weight, key }) => `${this.name(key)} ${percentText(weight)}`);
     const head = panel.weights.heads.length > 1 ? `, head ${panel.weights.heads[0]}` : "";
     const read = best.length ? ` reads ${best.join(", ")}` : " gives no weight that is a number";
     return `Layer ${panel.layer}, ${this.plane()}: query ${this.name(query)}${head}${read}.`;
