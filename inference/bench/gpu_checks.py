@@ -21,10 +21,11 @@ from inference.records.options import CacheKind, DecodeMode
 from inference.records.rooflines import MeasuredCeilings
 from inference.records.run import RunTrace
 
-# Source: our choice. A GPU below a third of its data sheet is another GPU, or in use; one above it
-# by more than a boost clock can give was measured wrongly.
-LEAST_OF_SHEET = 0.33
-MOST_OF_SHEET = 1.05
+# Source: our choice. GeForce sheets compute their rates at a boost clock 8 to 20 % below what the
+# cards run at, and a good product reaches most of that. A T4 held at its 70 W multiplies at 20 to 30
+# of its 65 TFLOP/s. Outside of these a GPU is another one, or in use, or was measured wrongly.
+LEAST_OF_SHEET = 0.25
+MOST_OF_SHEET = 1.15
 # Source: our choice. Between two step times the loop below only calls the clock; the rest allows
 # for a host that is interrupted once in a while.
 LEAST_OF_WALL = 0.9
@@ -140,7 +141,8 @@ def roofs_in_bounds(measured: MeasuredCeilings) -> Check:
         name=name,
         is_passed=all(LEAST_OF_SHEET <= share <= MOST_OF_SHEET for share in shares),
         finding=f"{shares[0]:.0%} of the stated FLOP/s in {measured.dtype} and {shares[1]:.0%} of "
-        f"the stated bytes/s of {sheet.name}",
+        f"the stated bytes/s of {sheet.name}; {LEAST_OF_SHEET:.0%} to {MOST_OF_SHEET:.0%} pass, since "
+        "a card at its power limit stays well below its sheet, and one may clock higher than it",
     )
 
 

@@ -12,8 +12,9 @@ faster than the library does: a roof of the library's alone would lie below our 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,15 @@ import psutil
 import torch
 from torch import Tensor
 
+from inference.calibration.device_reads import (
+    CACHE_BEHIND_L2_BYTES,
+    device_read_sizes,
+    short_read_note,
+)
 from inference.calibration.timings import Stopwatch, Timing, quiet_timings
 from inference.engine.clock import StepClock, clock_for
+from inference.engine.float32_products import exact_float32
+from inference.engine.memory_errors import is_out_of_memory
 from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.kernels.streams import read_streams, stream_library, streamed_bytes
 from inference.models.devices import describe_device
@@ -95,8 +103,9 @@ def measure_ceilings(
 ) -> MeasuredCeilings | None:
     """Return both roofs of a device as measured; None when it was asked to stop.
 
-    Takes up to ten seconds: a sweep ends where its next size would not fit into the budget, and has
-    one size at least. Meaningless while something else runs.
+    Takes up to ten seconds: a sweep ends where its next size would not fit into the budget or the
+    memory, and has one size at least. Meaningless while something else runs. Float32 products are
+    computed as float32, whatever torch is set to.
 
     Args:
         torch_device: The device.
@@ -106,31 +115,50 @@ def measure_ceilings(
         plan: What to go through; ``usual_plan`` by default.
 
     Raises:
-        OutOfMemoryError: If there is no room even for the smallest read.
+        OutOfMemoryError: If there is no room even for the smallest read or product.
     """
+    with exact_float32() as was_tf32:
+        measured = _sweeps(torch_device, dtype, on_progress, should_stop, plan)
+    if measured is None or not was_tf32 or dtype is not torch.float32:
+        return measured
+    return replace(measured, notes=(*measured.notes, "TF32 was on and was set off for it"))
+
+
+def _sweeps(
+    torch_device: torch.device,
+    dtype: torch.dtype,
+    on_progress: OnProgress,
+    should_stop: ShouldStop,
+    plan: RoofPlan | None,
+) -> MeasuredCeilings | None:
     plan = plan or usual_plan(torch_device)
     meter = _Meter(Stopwatch(plan.clock, plan.delays), should_stop)
     stages = len(plan.read_bytes) + len(plan.orders)
     reads: list[SweepPoint] = []
     products: list[SweepPoint] = []
+    notes: list[str] = []
     try:
         for done, size in enumerate(plan.read_bytes):
             if reads and meter.spent_s * (1 + size / reads[-1].size) > BUDGET_S * READS_SHARE:
                 break
             on_progress(done / stages, f"reading {size // MIB} MiB of memory")
-            reads += [meter.point(task) for task in _reads(torch_device, size)]
+            with _as_far_as_it_fits(reads, f"reads of {size // MIB} MiB", notes):
+                reads += [meter.point(task) for task in _reads(torch_device, size)]
         for done, order in enumerate(plan.orders, start=len(plan.read_bytes)):
             if products and not meter.has_time_for((order / products[-1].size) ** 3):
                 break
             on_progress(done / stages, f"multiplying matrices of order {order}")
-            products.append(meter.point(_product(torch_device, dtype, order)))
+            with _as_far_as_it_fits(products, f"matrices of order {order}", notes):
+                products.append(meter.point(_product(torch_device, dtype, order)))
+            if products[-1].size != order:
+                break  # larger ones would not fit either
     except _StoppedError:
         return None
-    except torch.OutOfMemoryError as error:
-        msg = f"the memory of {torch_device} is taken; free some of it and measure again"
-        raise OutOfMemoryError(msg) from error
     on_progress(1.0, "done")
     device = describe_device(torch_device, dtype)
+    if torch_device.type == "cuda":
+        largest = max(point.size for point in reads)
+        notes += filter(None, [short_read_note(largest, cache_to_exceed(torch_device))])
     return MeasuredCeilings(
         device=device,
         dtype=device.dtype,
@@ -141,7 +169,28 @@ def measure_ceilings(
         measured_at=datetime.now(UTC),
         reads=tuple(reads),
         products=tuple(products),
+        notes=tuple(notes),
     )
+
+
+@contextmanager
+def _as_far_as_it_fits(
+    smaller: Sequence[SweepPoint], what: str, notes: list[str]
+) -> Generator[None, None, None]:
+    """Note a lack of memory for one size of a sweep; raise it where there is no smaller one.
+
+    Raises:
+        OutOfMemoryError: Nothing of the sweep was measured.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        if not smaller:
+            msg = f"no memory is left for {what}; end other programs and measure again"
+            raise OutOfMemoryError(msg) from error
+        notes.append(f"no room for {what}")
 
 
 def usual_plan(device: torch.device) -> RoofPlan:
@@ -150,8 +199,12 @@ def usual_plan(device: torch.device) -> RoofPlan:
     Raises:
         OutOfMemoryError: If there is no room even for the smallest read.
     """
+    free = free_bytes(device)
+    is_cuda = device.type == "cuda"
     return RoofPlan(
-        read_bytes=read_sizes(last_cache_bytes(device), free_bytes(device)),
+        read_bytes=device_read_sizes(cache_to_exceed(device), free)
+        if is_cuda
+        else read_sizes(last_cache_bytes(device), free),
         orders=HOST_ORDERS if device.type == "cpu" else DEVICE_ORDERS,
         clock=clock_for(device),
     )
@@ -241,6 +294,12 @@ def last_cache_bytes(device: torch.device) -> int | None:
         return None
     sizes = [_cache_size(path) for path in CACHES.glob("index*/size")]
     return max(sizes, default=None) or None
+
+
+def cache_to_exceed(device: torch.device) -> int | None:
+    """Return the size of the cache that reads of a GPU must go well beyond."""
+    behind = CACHE_BEHIND_L2_BYTES if torch.version.hip is not None else 0
+    return max(last_cache_bytes(device) or 0, behind) or None
 
 
 def free_bytes(device: torch.device) -> int:

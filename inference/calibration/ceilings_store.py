@@ -92,6 +92,7 @@ def ceilings_json(measured: MeasuredCeilings) -> str:
             "measured_at": measured.measured_at.isoformat(timespec="seconds"),
             "disturbed": measured.is_disturbed,
             "method": ceilings.method,
+            "notes": measured.notes,
             "reads": [_point_fields(point, "bytes_per_s") for point in measured.reads],
             "products": [_point_fields(point, "flops_per_s") for point in measured.products],
         },

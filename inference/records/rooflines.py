@@ -67,6 +67,7 @@ class MeasuredCeilings:
         machine: Processor, cores used, memory.
         last_cache_bytes: Size of the largest cache; None when it could not be read.
         measured_at: UTC.
+        notes: What to know of them, such as sizes for which there was no room.
     """
 
     device: Device
@@ -78,6 +79,7 @@ class MeasuredCeilings:
     measured_at: datetime
     reads: tuple[SweepPoint, ...]
     products: tuple[SweepPoint, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def best_read(self) -> SweepPoint:
@@ -101,6 +103,7 @@ class MeasuredCeilings:
             f"best of {self.best_read.repeats} timings: {self.best_read.label} for bytes/s, "
             f"{self.best_product.label} for FLOP/s; {self.machine}, {self.measured_at:%Y-%m-%d}"
         )
+        method = "; ".join((method, *self.notes))
         return Ceilings(
             flops_per_s=self.best_product.best,
             bytes_per_s=self.best_read.best,
