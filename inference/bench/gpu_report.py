@@ -1,45 +1,63 @@
 """One pass over a device that checks what the program says of it, and records runs on the way.
 
-Needs torch, transformers, psutil and nvidia-ml-py, a model folder, and no network.
+Needs torch, transformers, psutil and nvidia-ml-py, a model folder, and no network. The model in its
+usual dtype comes first; the float32 checks, which need twice its room and a copy on the CPU, last.
 """
 
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from inference.bench.gpu_checks import (
-    Check,
     allocator_of,
     cache_bytes,
     roofs_in_bounds,
     same_as_eager,
     same_ids,
-    step_times_do_not_overlap,
     step_times_fill_the_wall,
 )
-from inference.bench.gpu_setup import Bench, Sizes, decoding, load_bench
-from inference.bench.gpu_speeds import BatchSpeed, Speed, batch_speeds, decode_energy, speeds
-from inference.bench.gpu_speeds import reading_cost_s as measured_reading_cost
+from inference.bench.gpu_plan import (
+    ROOFS_S,
+    UNKNOWN_PACE,
+    Pace,
+    batch_s,
+    float32_load_s,
+    host_s,
+    reductions,
+    replay_s,
+    sized,
+    speed_s,
+    wall_s,
+)
+from inference.bench.gpu_report_text import Report, ReportRequest, report_text
+from inference.bench.gpu_session import FLOAT32, USUAL, Session, Stage, Surroundings, carry_out
+from inference.bench.gpu_setup import Bench, decoding
+from inference.bench.gpu_sizes import Sizes
+from inference.bench.gpu_speeds import (
+    batch_speeds,
+    library_speed,
+    pace_of,
+    reading_cost_s,
+    speed_of,
+)
 from inference.calibration.ceilings import measure_ceilings
-from inference.models.devices import DTYPES
+from inference.engine.float32_products import exact_float32
+from inference.engine.loop import GenerationOptions
+from inference.models.devices import DTYPES, choose_device
 from inference.models.loading import OnStage
-from inference.process.runner import library_versions
-from inference.records.costs import Ceilings
-from inference.records.model import Device
+from inference.records.errors import BackendError, InputError
 from inference.records.options import DecodeMode
-from inference.records.run import RunTrace
-from inference.records.status import LoadStage
 from inference.runs.plain_run_file import plain, write_run_file
 from inference.storage.atomic_write import replace_file
 
-# Source: our choice, for an end well inside five minutes.
-TIME_FOR_SWEEP_S = 200.0
+logger = logging.getLogger(__name__)
 MODES = (DecodeMode.EAGER, DecodeMode.GRAPH)
+LEAST_COMPARED_TOKENS = 4
 RUN_FILE, SWEEP_FILE, REPORT_FILE, DATA_FILE = (
     "device-run.json.gz",
     "device-batch-sweep.json.gz",
@@ -48,224 +66,257 @@ RUN_FILE, SWEEP_FILE, REPORT_FILE, DATA_FILE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportRequest:
-    """What is to be reported on.
-
-    Attributes:
-        model: A model folder, or a name that is on this machine.
-        device: As ``choose_device`` takes it.
-        is_dry: Everything is tiny, and the figures mean nothing.
-        has_compiled: Measure ``torch.compile`` too, which may take minutes.
-    """
-
-    model: str
-    device: str = "auto"
-    is_dry: bool = False
-    has_compiled: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """The checks and figures of one device.
-
-    Attributes:
-        made_at: UTC.
-        batches: Pairs of rows and tokens a second.
-        energy_note: Why the energy of the last way to decode is unknown; empty when it is known.
-        reading_cost_s: What one telemetry sample takes.
-        unread: Telemetry readings that are missing, with the reason.
-        seconds: What all of it took.
-    """
-
-    subject: ReportRequest
-    device: Device
-    device_note: str
-    machine: str
-    versions: tuple[tuple[str, str], ...]
-    made_at: datetime
-    checks: tuple[Check, ...]
-    speeds: tuple[Speed, ...]
-    batches: tuple[tuple[int, float | None], ...]
-    energy_note: str
-    ceilings: Ceilings | None
-    reading_cost_s: float
-    unread: tuple[tuple[str, str], ...]
-    seconds: float
-
-    @property
-    def is_good(self) -> bool:
-        """True when no check failed."""
-        return all(check.is_passed is not False for check in self.checks)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Measured:
-    """What was timed, with the runs it was timed in."""
-
-    timed: tuple[tuple[Speed, RunTrace | None], ...]
-    batches: tuple[BatchSpeed, ...]
-
-    @property
-    def runs(self) -> tuple[RunTrace, ...]:
-        """The last run of each way to decode one row."""
-        return tuple(trace for _, trace in self.timed if trace is not None)
-
-    @property
-    def all_runs(self) -> tuple[RunTrace, ...]:
-        """Those and the batches'."""
-        return (*self.runs, *(batch.trace for batch in self.batches))
-
-
-def make_report(subject: ReportRequest, sizes: Sizes, folder: Path, on_stage: OnStage) -> Report:
-    """Measure, write the report and the recorded runs into the folder, and return the report.
+def make_report(
+    subject: ReportRequest,
+    sizes: Sizes,
+    folder: Path,
+    on_stage: OnStage,
+    surroundings: Surroundings | None = None,
+) -> Report:
+    """Measure, and return the report; it and the recorded runs are written after each stage.
 
     Raises:
-        InputError, OutOfMemoryError: The model or the device cannot be used.
-        BackendError: A run of a check did not get to its end.
+        InputError, OutOfMemoryError: The model, the device or the folder cannot be used.
     """
-    checks = _float32_checks(subject, sizes, on_stage)
-    on_stage(LoadStage(stage="loading the model in the device's usual dtype"))
-    bench = load_bench(subject.model, subject.device, "auto", sizes, on_stage)
-    began_s = bench.clock.now_s()
-    modes = (*MODES, DecodeMode.COMPILED) if subject.has_compiled else MODES
-    checks += _usual_checks(bench, modes, on_stage)
-    measured = _timed(bench, modes, began_s, on_stage)
-    checks.append(step_times_do_not_overlap(measured.all_runs))
-    cost_s, reasons = measured_reading_cost(bench)
-    report = Report(
-        subject=replace(subject, model=bench.loaded.model_id),
-        device=bench.loaded.device,
-        device_note=bench.loaded.device_note,
-        machine=f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
-        versions=library_versions(),
-        made_at=datetime.now(UTC),
-        checks=tuple(checks),
-        speeds=tuple(speed for speed, _ in measured.timed),
-        batches=tuple((batch.rows, batch.tokens_per_s) for batch in measured.batches),
-        energy_note=decode_energy(measured.runs[-1]).reason if measured.runs else "nothing ran",
-        ceilings=bench.headless.ceilings,
-        reading_cost_s=cost_s,
-        unread=tuple(sorted(reasons.items())),
-        seconds=bench.clock.now_s() - began_s,
+    return report_of(
+        stages_of(subject),
+        Session(subject, sizes, on_stage, surroundings or Surroundings()),
+        folder,
     )
-    bench.close()
-    _write(folder, report, measured)
+
+
+def report_of(stages: Sequence[Stage], session: Session, folder: Path) -> Report:
+    """Go through the stages and return the report, as ``make_report``."""
+    _make_folder(folder)
+    report = session.report(pending=tuple(stage.name for stage in stages))
+    for done, stage in enumerate(stages, start=1):
+        carry_out(stage, session)
+        report = session.report(pending=tuple(later.name for later in stages[done:]))
+        _keep(folder, report, session)
+    session.free()
     return report
 
 
-def _usual_checks(bench: Bench, modes: Iterable[DecodeMode], on_stage: OnStage) -> list[Check]:
-    """Return the checks in the device's usual dtype; the bench keeps the roofs measured."""
-    checks: list[Check] = []
-    for mode in modes:
-        if mode is not DecodeMode.EAGER:
-            on_stage(LoadStage(stage=f"{mode} steps against eager ones"))
-            checks.append(same_as_eager(bench, mode))
-    on_stage(LoadStage(stage="cache bytes and step times"))
-    checks += [cache_bytes(bench, allocator_of(bench.device)), step_times_fill_the_wall(bench)]
-    on_stage(LoadStage(stage="roofs"))
-    dtype = DTYPES[bench.loaded.device.dtype]
-    roofs = measure_ceilings(bench.device, dtype, plan=bench.sizes.plan(bench.device))
-    if roofs is not None:
-        checks.append(roofs_in_bounds(roofs))
+def stages_of(subject: ReportRequest) -> tuple[Stage, ...]:
+    """Return what is done for a report, in order."""
+    modes = (*MODES, DecodeMode.COMPILED) if subject.has_compiled else MODES
+    recorded = [mode for mode in modes if mode is not DecodeMode.EAGER]
+    return (
+        Stage(
+            name="the model in the device's usual dtype",
+            run=_load,
+            dtype="",
+            is_first=True,
+        ),
+        Stage(name="the time of one step", run=_time_one_step),
+        Stage(name="bytes of the cache", run=_cache_bytes),
+        Stage(name="step times against wall time", run=_wall, needs_s=_needs(wall_s)),
+        Stage(
+            name="roofs", run=_roofs, needs_s=lambda _session: ROOFS_S, dtype=""
+        ),
+        *(
+            Stage(
+                name=f"{mode} steps against eager ones",
+                run=partial(_replay, mode),
+                needs_s=_needs(replay_s),
+            )
+            for mode in recorded
+        ),
+        Stage(
+            name="speed of the library's generate()",
+            run=_library,
+            needs_s=_needs(partial(speed_s, mode=DecodeMode.EAGER)),
+        ),
+        *(_speed_stage(name, options) for name, options in _ways(modes)),
+        Stage(name="batches", run=_batches),
+        Stage(name="the cost of telemetry", run=_telemetry),
+        Stage(
+            name="the model in float32",
+            run=_load_float32,
+            dtype="",
+            needs_s=lambda session: float32_load_s(session.pace) if session.pace else 0.0,
+        ),
+        Stage(
+            name="graph steps against eager ones, float32",
+            run=_replay_float32,
+            dtype=FLOAT32,
+            needs_s=_needs(replay_s),
+        ),
+        Stage(
+            name="ids on the device against the CPU's, float32",
+            run=_same_ids,
+            dtype=FLOAT32,
+            needs_s=lambda session: host_s(session.pace) if session.pace else 0.0,
+        ),
+    )  # fmt: skip
+
+
+def _ways(modes: Sequence[DecodeMode]) -> list[tuple[str, GenerationOptions]]:
+    growing = ("eager, growing cache", GenerationOptions())
+    return [growing, *((f"{mode}, static cache", decoding(mode)) for mode in modes)]
+
+
+def _speed_stage(name: str, options: GenerationOptions) -> Stage:
+    return Stage(
+        name=f"speed of {name}",
+        run=partial(_speed, name, options),
+        needs_s=_needs(partial(speed_s, mode=options.decode)),
+    )
+
+
+def _needs(estimate: Callable[..., float]) -> Callable[[Session], float]:
+    """Return a stage's estimate by the session's pace; nothing while that is not known."""
+
+    def needs_s(session: Session) -> float:
+        return 0.0 if session.pace is None else estimate(session.pace, session.sizes)
+
+    return needs_s
+
+
+def _bench(session: Session) -> Bench:
+    if session.bench is None:
+        msg = "no model is loaded; load one first"
+        raise BackendError(msg)
+    return session.bench
+
+
+def _load(session: Session) -> None:
+    bench = session.load(session.subject.device, "auto")
+    session.use(bench, USUAL)
+    loaded = bench.loaded
+    session.found = (loaded.device, loaded.device_note)
+    session.model_id = loaded.model_id
+
+
+def _time_one_step(session: Session) -> None:
+    bench = _bench(session)
+    load_s, full = session.seconds, session.sizes
+
+    def choose(pace: Pace) -> None:
+        if full.is_timed:
+            session.sizes = sized(full, pace, session.left_s, bench.room_tokens)
+            session.left_out = reductions(full, session.sizes)
+
+    choose(replace(UNKNOWN_PACE, load_s=load_s))  # for what comes after, should timing fail
+    session.pace = pace_of(bench, load_s)
+    choose(session.pace)
+
+
+def _cache_bytes(session: Session) -> None:
+    bench = _bench(session)
+    session.checks.append(cache_bytes(bench, allocator_of(bench.device)))
+
+
+def _wall(session: Session) -> None:
+    session.checks.append(step_times_fill_the_wall(_bench(session), session.sizes))
+
+
+def _roofs(session: Session) -> None:
+    bench = session.bench
+    if bench is None:
+        device, dtype = choose_device(session.subject.device, "auto")
+    else:
+        device, dtype = bench.device, DTYPES[bench.loaded.device.dtype]
+    roofs = measure_ceilings(device, dtype, plan=session.sizes.plan(device))
+    if roofs is None:
+        return
+    session.ceilings = roofs.ceilings
+    session.checks.append(roofs_in_bounds(roofs))
+    if bench is not None:
         bench.headless.ceilings = roofs.ceilings
-    return checks
 
 
-def _timed(
-    bench: Bench, modes: tuple[DecodeMode, ...], began_s: float, on_stage: OnStage
-) -> _Measured:
-    """Return the ways to decode side by side, and batches in the fastest while there is time."""
-    on_stage(LoadStage(stage="speeds side by side"))
-    timed = tuple(speeds(bench, modes))
-    on_stage(LoadStage(stage="batches"))
-
-    def has_time() -> bool:
-        return bench.clock.now_s() - began_s < TIME_FOR_SWEEP_S
-
-    batches = tuple(batch_speeds(bench, decoding(_best_mode(timed)), has_time))
-    return _Measured(timed=timed, batches=batches)
+def _replay(mode: DecodeMode, session: Session) -> None:
+    session.checks.append(same_as_eager(_bench(session), mode, session.sizes))
 
 
-def _float32_checks(subject: ReportRequest, sizes: Sizes, on_stage: OnStage) -> list[Check]:
-    """Return the checks for which rounding must not matter, and drop their models again."""
-    on_stage(LoadStage(stage="loading the model in float32, on the device and on the CPU"))
-    device = load_bench(subject.model, subject.device, "float32", sizes, on_stage)
-    host = load_bench(subject.model, "cpu", "float32", sizes, on_stage)
-    on_stage(LoadStage(stage="ids on the device against the CPU's"))
-    checks = [same_ids(device, host), same_as_eager(device, DecodeMode.GRAPH)]
-    device.close()
-    host.close()
-    return checks
+def _library(session: Session) -> None:
+    session.speeds.append(library_speed(_bench(session), session.sizes))
 
 
-def _best_mode(timed: Iterable[tuple[Speed, RunTrace | None]]) -> DecodeMode:
-    """Return the way to decode that was fastest."""
-    rates = [
-        (speed.decode_tokens_per_s, trace.info.decode)
-        for speed, trace in timed
-        if trace is not None and speed.decode_tokens_per_s is not None
-    ]
-    return max(rates)[1] if rates else DecodeMode.EAGER
+def _speed(name: str, options: GenerationOptions, session: Session) -> None:
+    def has_time(seconds: float) -> bool:
+        return seconds <= session.left_s
+
+    speed, runs = speed_of(_bench(session), session.sizes, name, options, has_time)
+    session.speeds.append(speed)
+    session.runs += runs
 
 
-def _write(folder: Path, report: Report, measured: _Measured) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    if measured.runs:
-        write_run_file(measured.runs, folder / RUN_FILE)
-    if measured.batches:
-        write_run_file([batch.trace for batch in measured.batches], folder / SWEEP_FILE)
-    replace_file(folder / REPORT_FILE, report_text(report).encode())
-    replace_file(folder / DATA_FILE, json.dumps(plain(report), indent=1).encode())
+def _batches(session: Session) -> None:
+    """Measure batches in the way to decode that was fastest."""
+
+    def has_time(rows: int) -> bool:
+        if session.pace is None:
+            return session.left_s > 0
+        return batch_s(session.pace, session.sizes, rows) <= session.left_s
+
+    options = decoding(_best_mode(session))
+    for batch in batch_speeds(_bench(session), session.sizes, options, has_time):
+        session.batches.append(batch)
 
 
-def report_text(report: Report) -> str:
-    """Return the report as Markdown."""
-    marks = {True: "pass", False: "FAIL", None: "not applicable"}
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions)
-    lines = [
-        f"# {report.subject.model} on {report.device.name}",
-        "",
-        *(["**A dry run: everything is tiny and no figure below means anything.**", ""]
-          if report.subject.is_dry else []),
-        f"{report.made_at:%Y-%m-%d %H:%M} UTC. {report.machine}; {versions}. {report.device_note}",
-        f"Everything after the float32 checks took {report.seconds:.0f} s.",
-        "",
-        "| check | result | finding |",
-        "|---|---|---|",
-        *(f"| {one.name} | {marks[one.is_passed]} | {one.finding} |" for one in report.checks),
-        "",
-        "| one row | tokens/s, whole run | tokens/s, decode steps | host's share | J/token |",
-        "|---|---|---|---|---|",
-        *(_speed_line(speed) for speed in report.speeds),
-        "",
-        "| rows | tokens/s, decode steps |",
-        "|---|---|",
-        *(f"| {rows} | {_number(rate)} |" for rows, rate in report.batches),
-        "",
-        *_roof_lines(report.ceilings),
-        *([f"Energy per token: unknown ({report.energy_note})."] if report.energy_note else []),
-        f"One telemetry sample takes {report.reading_cost_s * 1e3:.2f} ms on a thread of its own.",
-        *(f"Not read: {name}: {reason}." for name, reason in report.unread),
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+def _best_mode(session: Session) -> DecodeMode:
+    """Return the way to decode that was fastest, of those that take a static cache."""
+    rates = {speed.name: speed.decode_tokens_per_s for speed in session.speeds}
+    return max(DecodeMode, key=lambda mode: rates.get(f"{mode}, static cache") or 0.0)
 
 
-def _speed_line(speed: Speed) -> str:
-    if speed.note:
-        return f"| {speed.name} | not measured: {speed.note} | | | |"
-    share = "" if speed.host_ratio is None else f"{speed.host_ratio:.0%}"
-    whole, decode = _number(speed.tokens_per_s), _number(speed.decode_tokens_per_s)
-    joules = "" if speed.joules_per_token is None else f"{speed.joules_per_token:.3g}"
-    return f"| {speed.name} | {whole} | {decode} | {share} | {joules} |"
+def _telemetry(session: Session) -> None:
+    session.reading_cost_s, session.unread = reading_cost_s(_bench(session))
 
 
-def _roof_lines(ceilings: Ceilings | None) -> list[str]:
-    if ceilings is None:
-        return []
-    flops, moved = ceilings.flops_per_s / 1e12, ceilings.bytes_per_s / 1e12
-    return [f"Roofs: {flops:.3g} TFLOP/s and {moved:.3g} TB/s, {ceilings.method}."]
+def _load_float32(session: Session) -> None:
+    device = session.subject.device if session.bench is None else str(session.bench.device)
+    session.free()  # both together may not fit
+    session.use(session.load(device, FLOAT32), FLOAT32)
 
 
-def _number(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:,.1f}"
+def _replay_float32(session: Session) -> None:
+    with exact_float32():
+        _replay(DecodeMode.GRAPH, session)
+
+
+def _same_ids(session: Session) -> None:
+    """Compare as many ids as there is time for; the CPU sets the pace."""
+    host = session.load("cpu", FLOAT32)
+    try:
+        session.tell("ids on the device against the CPU's, float32")
+        began_s = session.seconds
+        host.trace(host.requests(2, 2), GenerationOptions())
+        # Of a prompt and two tokens: no later step takes more than half of that.
+        step_s = (session.seconds - began_s) / 2
+        fitting = session.left_s / step_s - 2 if step_s > 0 else float("inf")
+        count = int(min(session.sizes.compared_tokens, fitting))
+        if count < min(LEAST_COMPARED_TOKENS, session.sizes.compared_tokens):
+            msg = f"the CPU takes {step_s:.1f} s a token and {session.left_s:.0f} s are left"
+            raise InputError(msg)
+        with exact_float32():
+            session.checks.append(same_ids(_bench(session), host, count))
+    finally:
+        host.close()
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{folder} cannot be made ({error.strerror}); give a folder that can be written"
+        raise InputError(msg) from error
+
+
+def _keep(folder: Path, report: Report, session: Session) -> None:
+    """Write what there is; a disk that is full costs what is on it and not what is printed."""
+    try:
+        replace_file(folder / REPORT_FILE, report_text(report).encode())
+        replace_file(folder / DATA_FILE, json.dumps(plain(report), indent=1).encode())
+        sweep = [batch.trace for batch in session.batches if batch.trace is not None]
+        if len(session.runs) + len(sweep) == session.kept_runs:
+            return
+        if session.runs:
+            write_run_file(session.runs, folder / RUN_FILE)
+        if sweep:
+            write_run_file(sweep, folder / SWEEP_FILE)
+        session.kept_runs = len(session.runs) + len(sweep)
+    except (OSError, ValueError):
+        logger.exception("the report could not be written to %s", folder)

@@ -1,15 +1,16 @@
-"""What the GPU report measures with: one model on the device, and how large everything is."""
+"""What the GPU report measures with: one model on one device."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
 import torch
 
-from inference.calibration.ceilings import RoofPlan, usual_plan
-from inference.engine.clock import clock_for
+from inference.bench.gpu_sizes import Sizes
+from inference.bench.subjects import generate_tokens
 from inference.engine.graph_capture import CAPTURES
 from inference.engine.loop import GenerationOptions
 from inference.models.loading import LoadedModel, OnStage, load_model
@@ -22,64 +23,6 @@ from inference.records.run import Request, RunTrace
 TEXT = (
     "Decode reads every weight of the model for one token, so its speed is that of the memory. "
     "Prefill feeds all tokens of the prompt at once, so each weight that is read serves many. "
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
-    """How much is measured.
-
-    Attributes:
-        prompt_tokens: Of every prompt.
-        compared_tokens: First tokens that must be the same on the device and on the CPU.
-        replayed_tokens: Of the runs whose recorded steps are compared with eager ones.
-        new_tokens: Of the timed runs.
-        batches: Rows of the runs of the sweep.
-        batch_tokens: New tokens of each row there.
-        repeats: Timed runs of each way to decode, of which the median counts.
-        is_timed: False where step times are too few and too short to be judged.
-        plan: The sweeps of the roofs; None for the usual ones.
-    """
-
-    prompt_tokens: int
-    compared_tokens: int
-    replayed_tokens: int
-    new_tokens: int
-    batches: tuple[int, ...]
-    batch_tokens: int
-    repeats: int
-    is_timed: bool
-    plan: Callable[[torch.device], RoofPlan]
-
-
-FULL = Sizes(
-    prompt_tokens=128,
-    compared_tokens=24,
-    replayed_tokens=256,
-    new_tokens=768,
-    batches=(1, 2, 4, 8, 16, 32, 64),
-    batch_tokens=64,
-    repeats=2,
-    is_timed=True,
-    plan=usual_plan,
-)
-
-
-def dry_plan(device: torch.device) -> RoofPlan:
-    """Return sweeps that end at once, whose figures mean nothing."""
-    return RoofPlan(read_bytes=(1 << 20,), orders=(32, 64), clock=clock_for(device))
-
-
-DRY = Sizes(
-    prompt_tokens=12,
-    compared_tokens=4,
-    replayed_tokens=5,
-    new_tokens=6,
-    batches=(1, 2),
-    batch_tokens=3,
-    repeats=1,
-    is_timed=False,
-    plan=dry_plan,
 )
 
 
@@ -109,6 +52,12 @@ class Bench:
         self.clock = self.headless.runner.clock
         self.backend = self.headless.runner.backend
         self.device = loaded.model.device
+
+    @property
+    def room_tokens(self) -> int | None:
+        """Most new tokens that the model's context has room for after a prompt; None for any."""
+        limit = self.loaded.context_limit
+        return None if limit is None else max(1, limit - self.sizes.prompt_tokens)
 
     def requests(self, rows: int, new_tokens: int, *, is_uneven: bool = False) -> list[Request]:
         """Return requests with different prompts of one length, or each one token shorter."""
@@ -143,6 +92,24 @@ class Bench:
         ids = {output.request_id: list(output.token_ids) for output in trace.outputs}
         return ids, trace.info.decode_note
 
+    @contextmanager
+    def eager_steps(self) -> Generator[None, None, None]:
+        """Compute every step eagerly, on the cache that was prepared for recorded ones."""
+        before = self.backend.is_watched
+        self.backend.is_watched = lambda: True
+        try:
+            yield
+        finally:
+            self.backend.is_watched = before
+
+    def generate_s(self, new_tokens: int) -> float:
+        """Return what the library's own ``generate`` takes for one row of this many new tokens."""
+        request = self.requests(1, new_tokens)[0]
+        ids = torch.tensor([request.prompt_ids], device=self.device)
+        self.clock.start_timing()
+        generate_tokens(self.loaded.model, ids, new_tokens).cpu()
+        return self.clock.end_timing()
+
     def close(self) -> None:
         """Give the device's memory back: caches, recorded steps and the weights themselves."""
         self.backend.release_prepared()
@@ -150,9 +117,6 @@ class Bench:
         gc.collect()
         if self.device.type == "cuda":
             CAPTURES.release_memory()
-
-
-STATIC = GenerationOptions(cache=CacheKind.STATIC)
 
 
 def decoding(mode: DecodeMode) -> GenerationOptions:

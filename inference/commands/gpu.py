@@ -23,15 +23,16 @@ def add_parser(subparsers: Subparsers) -> None:
         "--dry", action="store_true", help="go through every stage in tiny sizes, on any device"
     )
     parser.add_argument(
-        "--compiled", action="store_true", help="measure torch.compile too, which takes minutes"
+        "--compiled", action="store_true", help="measure torch.compile too, up to 5 minutes more"
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the report, print it, and return 1 when a check failed."""
-    from inference.bench.gpu_report import ReportRequest, make_report, report_text  # noqa: PLC0415
-    from inference.bench.gpu_setup import DRY, FULL  # noqa: PLC0415
+    """Write the report, print it, and return 1 when a check failed or ended in an error."""
+    from inference.bench.gpu_report import make_report  # noqa: PLC0415
+    from inference.bench.gpu_report_text import ReportRequest, report_text  # noqa: PLC0415
+    from inference.bench.gpu_sizes import DRY, FULL  # noqa: PLC0415
     from inference.models.devices import choose_device  # noqa: PLC0415  torch takes seconds to import
 
     if args.out.exists() and not args.out.is_dir():

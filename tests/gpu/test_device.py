@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from inference.bench.gpu_report import Report, ReportRequest, make_report
-from inference.bench.gpu_setup import FULL
+from inference.bench.gpu_plan import FAST_STEP_S
+from inference.bench.gpu_report import make_report
+from inference.bench.gpu_report_text import Report, ReportRequest
+from inference.bench.gpu_sizes import FULL
 from inference.bench.gpu_speeds import Speed
 from inference.commands.progress import ProgressLine
 from inference.records.options import DecodeMode
@@ -72,3 +74,22 @@ def test_a_recorded_step_is_launched_before_an_eager_one_and_before_the_device_i
     assert graph.host_ratio is not None
     assert eager.host_ratio is not None
     assert 0 < graph.host_ratio < min(eager.host_ratio, LATEST_LAUNCH)
+
+
+def test_all_of_it_took_no_longer_than_was_promised(report: Report) -> None:
+    """Three minutes on a card whose eager step takes up to 15 ms, four on a slower one."""
+    assert report.pace is not None
+    assert report.seconds <= (180 if report.pace.step_s <= FAST_STEP_S else 240)
+
+
+def test_busy_time_and_energy_of_every_way_are_known_or_not_given_by_this_gpu(
+    report: Report,
+) -> None:
+    not_read = {reading for reading, _ in report.unread}
+    ways = [one for one in report.speeds if one.steady_tokens is not None]
+
+    assert ways
+    if "gpu_busy_ratio" not in not_read:
+        assert all(way.busy_ratio is not None for way in ways), [way.unknown for way in ways]
+    if "energy_j" not in not_read:
+        assert all(way.joules_per_token is not None for way in ways), [way.unknown for way in ways]
