@@ -12,7 +12,7 @@ import inspect
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -98,7 +98,8 @@ def _compiled(work: Work) -> Work:
     Source: torch 2.13, torch.compile's ``isolate_recompiles``; older releases raise the limit.
     """
     if "isolate_recompiles" in inspect.signature(torch.compile).parameters:
-        return torch.compile(work, dynamic=False, isolate_recompiles=True)
+        newer: dict[str, Any] = {"isolate_recompiles": True}  # some of its overloads do not name it
+        return torch.compile(work, dynamic=False, **newer)
     from torch._dynamo import config  # noqa: PLC0415  loads a hundred modules
 
     config.recompile_limit = MOST_RECOMPILES

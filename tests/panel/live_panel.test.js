@@ -4,7 +4,7 @@ import { afterEach, beforeEach, mock, test } from "node:test";
 import { FakeSocket, until } from "./dom.js";
 import { LivePanel } from "../../visuals/panel/scripts/live_panel.js";
 
-const TIMEOUT = { timeout: 10_000 };
+const TIMEOUT = { timeout: 90_000 };
 const CHARTS = [
   ...["prefill_step_times", "decode_step_times", "cache_growth", "cache_layers", "tokens_per_layer"],
   ...["utilization", "power", "roofline_step", "roofline_linear", "roofline_attention"],

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { until } from "./dom.js";
 import { RoofsLine } from "../../visuals/panel/scripts/roofs_line.js";
 
-const TIMEOUT = { timeout: 20_000 };
+const TIMEOUT = { timeout: 90_000 };
 const MISSING = { version: "", words: "No roofs yet.", is_offered: true, is_pending: false };
 
 let line;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
@@ -45,7 +45,7 @@ class ScriptedCuda:
         self.begun = self.replayed = self.sides = 0
 
     @contextmanager
-    def device(self, device: torch.device) -> Iterator[None]:
+    def device(self, device: torch.device) -> Generator[None]:
         assert device == GPU
         yield
 
@@ -62,7 +62,7 @@ class ScriptedCuda:
         return Stream()
 
     @contextmanager
-    def stream(self, stream: Stream) -> Iterator[None]:
+    def stream(self, stream: Stream) -> Generator[None]:
         before, self.current = self.current, stream
         try:
             yield

@@ -128,10 +128,9 @@ def test_a_padded_batch_is_asked_about_its_mask_only_before_its_first_layer() ->
     model = tiny_model("llama", torch.float32)
     engine = Engine(TorchRowBackend(model), clock, NO_EOS)
     wanted = [request(number, one) for number, one in enumerate([COOL, Sampling(), WARM])]
-    hook = (
-        model.get_decoder()
-        .layers[0]
-        .register_forward_pre_hook(lambda _module, _args: reads.found.append("first layer"))
+    decoder: Any = model.get_decoder()
+    hook = decoder.layers[0].register_forward_pre_hook(
+        lambda _module, _args: reads.found.append("first layer")
     )
 
     with hook, reads:
