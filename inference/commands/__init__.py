@@ -6,8 +6,12 @@ which returns the exit code. ``progress`` is the line that all of them show on s
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import ArgumentParser
 from typing import Protocol
+
+from inference.records.errors import InputError
 
 INTERRUPTED = 130  # the exit code of what Ctrl-C ended
 
@@ -18,6 +22,26 @@ class Subparsers(Protocol):
     def add_parser(self, name: str, *, help: str) -> ArgumentParser:
         """Add one command and return its parser."""
         ...
+
+
+def write_stdout(text: str) -> None:
+    """Write a command's result to standard output, all of it, before the command ends.
+
+    Raises:
+        InputError: There is no room for it, or nothing takes it.
+        BrokenPipeError: Whoever read it has enough.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What the interpreter still holds would fail once more at exit, with a traceback.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        msg = f"standard output cannot be written: {error.strerror or error}; free some room or "
+        msg += "write elsewhere"
+        raise InputError(msg) from error
 
 
 def add_model_argument(parser: ArgumentParser) -> None:

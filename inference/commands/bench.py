@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from time import perf_counter
 
-from inference.commands import Subparsers, add_device_arguments, add_model_argument
+from inference.commands import Subparsers, add_device_arguments, add_model_argument, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.records.errors import InputError
 
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     text = (
         json.dumps(as_json(report), indent=2, ensure_ascii=False) if is_json else as_table(report)
     )
-    sys.stdout.write(f"{text}\n")
+    write_stdout(f"{text}\n")
     return 0
 
 

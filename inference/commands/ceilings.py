@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from inference.commands import Subparsers, add_device_arguments
+from inference.commands import Subparsers, add_device_arguments, write_stdout
 from inference.commands.progress import ProgressLine
 
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         measured = ceilings_for(device, dtype, progress.show_ratio, is_fresh=args.fresh)
     if measured is not None:
-        sys.stdout.write(f"{ceilings_json(measured)}\n")
+        write_stdout(f"{ceilings_json(measured)}\n")
         if measured.is_disturbed:
             sys.stderr.write(
                 "other programs disturbed these roofs each time they were measured, so they may be "

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import textwrap
 
-from inference.commands import Subparsers, add_device_arguments, add_model_argument
+from inference.commands import Subparsers, add_device_arguments, add_model_argument, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.records.checks import Check, CheckKind, CheckOutcome, SelfCheck
 from inference.records.options import AttentionKind
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if check is None:
         return 0
     save_check(check)
-    sys.stdout.write(f"{check_json(check) if args.json else check_table(check)}\n")
+    write_stdout(f"{check_json(check) if args.json else check_table(check)}\n")
     return status_of(check)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.commands import Subparsers
+from inference.commands import Subparsers, write_stdout
 from inference.counting.costs import step_cost
 from inference.counting.datasheets import device_ceilings, device_memory_bytes
 from inference.counting.public_configs import public_config, public_config_names
@@ -93,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         "memory_needed_bytes": memory_needed_bytes(shape, batch, context),
         "uncounted": list(shape.uncounted),
     }
-    sys.stdout.write(f"{json.dumps(fields, indent=2)}\n")
+    write_stdout(f"{json.dumps(fields, indent=2)}\n")
     return 0
 
 

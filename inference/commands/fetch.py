@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from inference.commands import Subparsers
+from inference.commands import Subparsers, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.models.catalog import DEFAULT_MODEL
 
@@ -23,5 +22,5 @@ def run(args: argparse.Namespace) -> int:  # noqa: ARG001  every command takes i
 
     with ProgressLine() as progress:
         folder = fetch_default(progress.show)
-    sys.stdout.write(f"{folder}\n")
+    write_stdout(f"{folder}\n")
     return 0

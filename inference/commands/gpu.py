@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from inference.commands import Subparsers
+from inference.commands import Subparsers, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.records.errors import InputError
 
@@ -47,5 +46,5 @@ def run(args: argparse.Namespace) -> int:
     )
     with ProgressLine() as progress:
         report = make_report(subject, DRY if args.dry else FULL, args.out, progress.show)
-    sys.stdout.write(report_text(report))
+    write_stdout(report_text(report))
     return 0 if report.is_good else FAILED

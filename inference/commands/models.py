@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from typing import TypedDict
 
-from inference.commands import Subparsers
+from inference.commands import Subparsers, write_stdout
 from inference.models.catalog import CATALOG, CatalogEntry
 from inference.models.local_models import local_folder
 
@@ -33,8 +32,7 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print one line a model, or with ``--json`` one list."""
     rows = model_rows()
-    sys.stdout.write(json.dumps(rows, indent=2) if args.json else _table(rows))
-    sys.stdout.write("\n")
+    write_stdout(f"{json.dumps(rows, indent=2) if args.json else _table(rows)}\n")
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from inference.commands import Subparsers
+from inference.commands import Subparsers, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.records.errors import InputError
 
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         loaded = load_model(args.model, dtype="float32", on_stage=progress.show)
     Recorder(loaded, _say, args.tries).record(folder)
-    sys.stdout.write(f"{folder}\n")
+    write_stdout(f"{folder}\n")
     return 0
 
 

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.commands import INTERRUPTED, Subparsers, add_device_arguments, add_model_argument
+from inference.commands import (
+    INTERRUPTED,
+    Subparsers,
+    add_device_arguments,
+    add_model_argument,
+    write_stdout,
+)
 from inference.commands.captures import add_capture_argument, check_captures, parsed_capture
 from inference.commands.progress import ProgressLine
 from inference.figures.device import notes_of
@@ -30,6 +36,7 @@ from inference.records.options import (
 )
 from inference.records.run import RunTrace
 from inference.records.status import RunState
+from inference.storage.named_files import check_named_file
 
 if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before that
     from inference.models.loading import LoadedModel
@@ -101,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
     """Run every prompt, write the run file and say what was measured on standard error."""
     check_batch_arguments(args)
     order = _order(args)
-    check_order(order)
+    check_order(order, is_batch=args.batch)
     captures = tuple(parsed_capture(text) for text in args.capture)
     check_destination(args.out)
     from inference.models.loading import load_model  # noqa: PLC0415  see above
@@ -124,16 +131,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_destination(out: str) -> None:
-    """Raise InputError unless a file can be made there."""
-    path = Path(out)
-    if out == STDOUT:
-        return
-    if path.is_dir():
-        msg = f"{out} is a folder; give the name of a file to write"
-        raise InputError(msg)
-    if not path.parent.is_dir():
-        msg = f"the folder {path.parent} does not exist; create it or write elsewhere"
-        raise InputError(msg)
+    """Raise InputError unless a run file can be written there."""
+    if out != STDOUT:
+        check_named_file(Path(out))
 
 
 def _order(args: argparse.Namespace) -> RunOrder:
@@ -229,7 +229,7 @@ def _run_all(
     from inference.runs.kept_checks import saved_check  # noqa: PLC0415
 
     codec = TextCodec.from_files(loaded.tokenizer_files)
-    requests = build_requests(order, codec, loaded.context_limit)
+    requests = build_requests(order, codec, loaded.context_limit, is_batch=is_batch)
     roofs = saved_ceilings(*device_and_dtype(loaded))
     check = saved_check(subject_of(loaded))
     runner = HeadlessRunner(
@@ -258,7 +258,7 @@ def _save(traces: Sequence[RunTrace], out: str) -> None:
     from inference.runs.run_file import to_json, write  # noqa: PLC0415  as fetch
 
     if out == STDOUT:
-        sys.stdout.write(to_json(traces) + "\n")
+        write_stdout(to_json(traces) + "\n")
     else:
         write(traces, Path(out))
 

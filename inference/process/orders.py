@@ -65,8 +65,12 @@ class RunOrder:
     capture: AttentionChoice | None = None
 
 
-def check_order(order: RunOrder) -> None:
+def check_order(order: RunOrder, *, is_batch: bool = True) -> None:
     """Raise unless the order makes sense, whatever the model.
+
+    Args:
+        order: What is asked for.
+        is_batch: Its prompts run together, so there may not be more than a batch has rows.
 
     Raises:
         PromptError: A prompt is missing or empty.
@@ -75,7 +79,7 @@ def check_order(order: RunOrder) -> None:
     if not order.prompts:
         msg = "no prompt was given; type one, or pick an example"
         raise PromptError(msg)
-    if len(order.prompts) > MAX_ROWS:
+    if is_batch and len(order.prompts) > MAX_ROWS:
         msg = f"{len(order.prompts)} prompts in one batch; give {MAX_ROWS} or fewer"
         raise InputError(msg)
     for position, prompt in enumerate(order.prompts, start=1):
@@ -101,7 +105,7 @@ def check_order(order: RunOrder) -> None:
 
 
 def build_requests(
-    order: RunOrder, codec: TextCodec, context_limit: int | None
+    order: RunOrder, codec: TextCodec, context_limit: int | None, *, is_batch: bool = True
 ) -> tuple[Request, ...]:
     """Return one request a prompt, in order, with the exact ids the model is fed.
 
@@ -109,7 +113,7 @@ def build_requests(
         PromptError: A prompt does not fit the model's context, cannot be encoded, or is shorter
             than the chunks it is to be fed in.
     """
-    check_order(order)
+    check_order(order, is_batch=is_batch)
     requests: list[Request] = []
     for position, prompt in enumerate(order.prompts):
         turns = order.turns[position] if position < len(order.turns) else ()

@@ -23,6 +23,7 @@ from inference.records.steps import StepEvent
 from inference.records.telemetry import TelemetrySample
 from inference.runs.replay import outputs_of
 from inference.runs.run_file import STRICT, read_bytes, to_json, with_current_names
+from inference.storage.folders import private_folder, private_opener
 
 SUFFIX = ".jsonl"
 CUT_OFF = "the program ended while this run was going; what was recorded until then is kept"
@@ -58,9 +59,9 @@ class Journal:
             return
         try:
             if self._written is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                private_folder(self._path.parent)
                 self._lock.acquire(timeout=0)
-            with self._path.open("r+b" if self._size else "wb") as file:
+            with open(self._path, "r+b" if self._size else "wb", opener=private_opener) as file:
                 file.seek(self._size)
                 file.truncate()  # a line that was cut short by a full disk
                 file.write(line)

@@ -18,7 +18,7 @@ from inference.records.errors import RunFileError
 from inference.records.rooflines import MeasuredCeilings, TokenSweep
 from inference.records.run import RunTrace
 from inference.runs.run_file import read, write
-from inference.storage.atomic_write import replace_file
+from inference.storage.named_files import write_named_file
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "recordings"
 RUN_SUFFIX = ".json.gz"
@@ -81,7 +81,7 @@ def write_measurements(measured: Measurements, folder: Path) -> None:
     Raises:
         OSError: They cannot be written.
     """
-    replace_file(folder / MEASUREMENTS_FILE, _MEASUREMENTS.dump_json(measured, indent=1))
+    write_named_file(folder / MEASUREMENTS_FILE, _MEASUREMENTS.dump_json(measured, indent=1))
 
 
 def write_runs(traces: tuple[RunTrace, ...], name: str, folder: Path) -> None:

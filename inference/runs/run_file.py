@@ -23,6 +23,7 @@ from inference.records.run import SCHEMA_VERSION, RunTrace
 from inference.records.steps import Phase, RowStep
 from inference.runs.packed_attention import attention_problem
 from inference.storage.atomic_write import replace_file
+from inference.storage.named_files import write_named_file
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 # Records are plain dataclasses without settings of their own, so these hold for all inside.
@@ -114,8 +115,13 @@ def with_current_names(text: bytes) -> bytes:
     return text
 
 
-def write(traces: RunTrace | Sequence[RunTrace], path: Path) -> None:
+def write(traces: RunTrace | Sequence[RunTrace], path: Path, *, is_private: bool = False) -> None:
     """Write a run file at once: readers see the former file or the whole of this one.
+
+    Args:
+        traces: One run or several.
+        path: As a user named it; a link is followed, and a pipe or a device is written to.
+        is_private: The file is one of this program's own, and nobody but the user may read it.
 
     Raises:
         InputError: There is no room, or the folder may not be written.
@@ -124,7 +130,10 @@ def write(traces: RunTrace | Sequence[RunTrace], path: Path) -> None:
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # no date inside: equal runs make equal files
     try:
-        replace_file(path, content)
+        if is_private:
+            replace_file(path, content, is_private=True)
+        else:
+            write_named_file(path, content)
     except OSError as error:
         msg = f"{path} cannot be written: {error.strerror or error}; free some room or choose "
         msg += "another folder"

@@ -30,7 +30,7 @@ from inference.runs.store_entries import (
     is_current,
 )
 from inference.storage.atomic_write import replace_file
-from inference.storage.folders import data_folder
+from inference.storage.folders import data_folder, private_folder
 
 RUN_SUFFIX = ".json.gz"
 ENTRY_SUFFIX = ".entry.json"
@@ -92,12 +92,12 @@ class RunStore:
         """
         key = self._key_for(trace)
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write(trace, self._run_path(key))
+            private_folder(self.folder)
+            write(trace, self._run_path(key), is_private=True)
             former = self.entry(key)
             entry = entry_of(trace, key, self._run_path(key).stat().st_size)
             entry = replace(entry, name=name or (former.name if former else ""))
-            replace_file(self._entry_path(key), entry_to_json(entry))
+            self._write_entry(key, entry)
         except OSError as error:
             raise InputError(no_room(self.folder, error)) from error
         return entry
@@ -114,7 +114,7 @@ class RunStore:
             raise InputError(msg)
         named = replace(entry, name=" ".join(name.split())[:MAX_NAME])
         try:
-            replace_file(self._entry_path(key), entry_to_json(named))
+            self._write_entry(key, named)
         except OSError as error:
             raise InputError(no_room(self.folder, error)) from error
 
@@ -176,6 +176,9 @@ class RunStore:
     def _entry_path(self, key: str) -> Path:
         return self.folder / f"{key}{ENTRY_SUFFIX}"
 
+    def _write_entry(self, key: str, entry: RunEntry) -> None:
+        replace_file(self._entry_path(key), entry_to_json(entry), is_private=True)
+
     def _keys(self, folder: Path) -> list[str]:
         names = (path.name.removesuffix(RUN_SUFFIX) for path in folder.glob(f"*{RUN_SUFFIX}"))
         return [name for name in names if RUN_KEY.fullmatch(name)]
@@ -211,7 +214,7 @@ class RunStore:
             return RunEntry(key=key, file_bytes=file_bytes, problem=str(error))
         entry = replace(entry, name=kept.name if kept is not None else "")
         with suppress(OSError):  # it is only made again the next time
-            replace_file(self._entry_path(key), entry_to_json(entry))
+            self._write_entry(key, entry)
         return entry
 
     def _key_for(self, trace: RunTrace) -> str:
@@ -229,7 +232,7 @@ class RunStore:
 
     def _move(self, keys: Iterable[str], source: Path, target: Path) -> None:
         try:
-            target.mkdir(parents=True, exist_ok=True)
+            private_folder(target)
             for key in filter(RUN_KEY.fullmatch, keys):
                 for suffix in (RUN_SUFFIX, ENTRY_SUFFIX):
                     with suppress(FileNotFoundError):  # moved by another server, or no entry yet

@@ -7,8 +7,13 @@ import tempfile
 from pathlib import Path
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes, *, is_private: bool = False) -> None:
     """Put new content in a file's place; its folder must exist.
+
+    Args:
+        path: A link there is replaced, not followed.
+        content: All of it.
+        is_private: Nobody but the user may read it.
 
     Raises:
         OSError: There is no room, or the folder may not be written; the old file stands.
@@ -18,7 +23,8 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        scratch.chmod(0o666 & ~_umask())  # mkstemp's file is for its owner alone
+        if not is_private:
+            scratch.chmod(0o666 & ~_umask())  # mkstemp's file is for its owner alone
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)

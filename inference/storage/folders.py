@@ -6,6 +6,7 @@ Each is a folder of the system's own choice until its environment variable names
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from inference.records.errors import InputError
@@ -13,6 +14,9 @@ from inference.records.errors import InputError
 APP_NAME = "token-by-token"
 CACHE_VARIABLE = "TOKEN_BY_TOKEN_CACHE"
 DATA_VARIABLE = "TOKEN_BY_TOKEN_DATA"
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+OTHERS = 0o077
 
 
 def cache_folder(part: str) -> Path:
@@ -31,6 +35,23 @@ def data_folder() -> Path:
         InputError: The variable is not set and nothing here knows the system's choice.
     """
     return _named_by(DATA_VARIABLE) or _systems_choice("user_data_path", DATA_VARIABLE)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder that nobody but the user may enter, or make that of one that is there.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    with suppress(OSError):  # another user's, or a file system without modes
+        if folder.stat().st_mode & OTHERS:
+            folder.chmod(PRIVATE_FOLDER)
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for ``open``; one that is made here nobody but the user may read."""
+    return os.open(path, flags, PRIVATE_FILE)
 
 
 def _named_by(variable: str) -> Path | None:

@@ -302,3 +302,38 @@ def test_a_layer_that_is_not_there_is_refused(
 
     assert code == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_link_given_as_out_is_followed_and_kept(common: tuple[str, ...], tmp_path: Path) -> None:
+    link, target = tmp_path / "link.json", tmp_path / "target.json"
+    link.symlink_to(target)
+
+    run(*common, "--prompt", "the cache", "--out", str(link))
+
+    assert link.is_symlink()
+    assert read(target)[0].requests[0].prompt_text == "the cache"
+
+
+def test_more_prompts_than_a_batch_has_rows_run_one_by_one(
+    common: tuple[str, ...], tmp_path: Path
+) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("the cache\n" * 33, encoding="utf-8")
+    out = tmp_path / "runs.json"
+
+    code = run(*common[:-1], "1", "--prompts", str(prompts), "--out", str(out))
+
+    assert code == 0
+    assert len(read(out)) == 33
+
+
+def test_more_prompts_than_a_batch_has_rows_are_no_batch(
+    common: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("the cache\n" * 33, encoding="utf-8")
+
+    code = run(*common, "--batch", "--prompts", str(prompts), "--out", str(tmp_path / "run.json"))
+
+    assert code == 2
+    assert "33 prompts in one batch; give 32 or fewer" in complaint(capsys)
