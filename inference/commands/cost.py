@@ -11,6 +11,7 @@ from inference.commands import Subparsers, write_stdout
 from inference.counting.costs import step_cost
 from inference.counting.datasheets import device_ceilings, device_memory_bytes
 from inference.counting.public_configs import public_config, public_config_names
+from inference.counting.published_weights import as_published
 from inference.counting.roofline import bound_of, lower_bound_seconds
 from inference.counting.what_if import check_positive, memory_needed_bytes, with_kv_bytes
 from inference.records.costs import StepCost
@@ -35,6 +36,12 @@ def add_parser(subparsers: Subparsers) -> None:
         help=f"a config.json, its folder, or one of {', '.join(public_config_names())}",
     )
     parser.add_argument("--dtype", default="bfloat16", help="of the weights: bfloat16, float32, …")
+    parser.add_argument(
+        "--weights",
+        choices=("published", "dtype"),
+        default="published",
+        help="count the weights as the config's quantization_config stores them, or in --dtype",
+    )
     parser.add_argument("--kv-dtype", help=f"of keys and values, if another: {', '.join(KV_BYTES)}")
     parser.add_argument("--batch", default="1", help="sequences in the step")
     parser.add_argument("--query", default="1", help="tokens fed for each sequence (T)")
@@ -61,7 +68,11 @@ def run(args: argparse.Namespace) -> int:
     context = query if args.context is None else _whole_number("context", args.context)
     check_positive(batch=batch, query=query, context=context)
     ceilings = device_ceilings(args.device, args.dtype) if args.device else None
-    shape = _shape(args)
+    plain = _shape(args)
+    shape = as_published(plain) if args.weights == "published" else plain
+    is_published = shape is not plain
+    if args.kv_dtype:
+        shape = with_kv_bytes(shape, KV_BYTES[args.kv_dtype])
     cost = step_cost(shape, [(query, context)] * batch, attention=args.attention)
     fields = _cost_fields(cost)
     if ceilings is not None:
@@ -88,7 +99,12 @@ def run(args: argparse.Namespace) -> int:
         "query_tokens": query,
         "context_tokens": context,
         "kv_bytes_per_token": shape.kv_bytes_per_token,
+        "weights": plain.published_format if is_published else args.dtype,
         "resident_weight_bytes": shape.weight_bytes,
+        "resident_weight_bytes_in_dtype": plain.weight_bytes,
+        "resident_weight_bytes_published": plain.published_weight_bytes,
+        "idle_weight_bytes": shape.idle_weight_bytes,
+        "parameters": plain.weight_bytes // plain.kv_dtype_bytes,
         "memory_needed_bytes": memory_needed_bytes(shape, batch, context),
         "uncounted": list(shape.uncounted),
     }
@@ -118,8 +134,7 @@ def _shape(args: argparse.Namespace) -> ModelShape:
     from inference.models.shapes import shape_of_config  # noqa: PLC0415
 
     logging.set_verbosity_error()  # a config's odd token ids are no concern of a count
-    shape = shape_of_config(source, args.dtype)
-    return with_kv_bytes(shape, KV_BYTES[args.kv_dtype]) if args.kv_dtype else shape
+    return shape_of_config(source, args.dtype)
 
 
 def _source(config: str) -> Path | Mapping[str, object]:

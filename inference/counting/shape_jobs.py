@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 
-from inference.records.errors import InputError, TokenByTokenError
+from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
 
 LONGEST_S = 120.0  # importing torch on a busy small machine, and building the largest of models
-MOST_BYTES = 1 << 20
 KEPT_ANSWERS = 32
 PATIENCE_S = 15.0  # a page that waits asks twice a second, or anew when it is touched
 NICENESS = 10
@@ -45,26 +44,6 @@ class ShapeAnswer:
 
 WORKING = ShapeAnswer(is_working=True)
 Count = Callable[[Mapping[str, object], str], ShapeAnswer]
-
-
-def read_config_fields(content: bytes) -> dict[str, object]:
-    """Return the fields of an uploaded ``config.json``.
-
-    Raises:
-        InputError: It is too large, or no JSON object.
-    """
-    if len(content) > MOST_BYTES:
-        msg = f"the file has {len(content):,} bytes; a config.json has a few thousand"
-        raise InputError(msg)
-    try:
-        fields = json.loads(content)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
-        msg = "the file is no JSON; give a config.json as published with a model"
-        raise InputError(msg) from error
-    if not isinstance(fields, dict):
-        msg = "the file holds no JSON object; give a config.json as published with a model"
-        raise InputError(msg)
-    return fields
 
 
 def count_apart(fields: Mapping[str, object], dtype: str) -> ShapeAnswer:

@@ -12,18 +12,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torch import nn
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import CONFIG_MAPPING, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
+from inference.counting.config_files import config_file_fields
+from inference.counting.config_sizes import checked_fields
+from inference.counting.published_weights import with_published_weights
 from inference.kernels.model_layers import attention_module, decoder_layers
-from inference.models.config_models import foreign_architecture, model_on_meta, read_config
+from inference.models.config_models import check_dtype, model_on_meta, read_config, text_part
+from inference.models.devices import DTYPES
+from inference.models.library_configs import architecture, is_library_class, known_type
+from inference.models.listed_decoder import UNKNOWN, listed_shape
+from inference.models.listed_sizes import size_of
 from inference.models.weight_matrices import (
     is_head_tied,
     parameter_bytes,
     uncounted_parameters,
     weight_matrices,
 )
-from inference.records.errors import UnsupportedModelError
+from inference.records.errors import InputError, UnsupportedModelError
 from inference.records.model import LayerType, ModelShape
 
 LAYER_TYPES = {
@@ -38,6 +45,18 @@ LAYER_TYPES = {
     "dummy": LayerType.NONE,
 }
 RECURRENT_FAMILIES = frozenset({"rwkv", "xlstm"})
+# Fields of repositories' own classes that give each layer sizes of its own.
+OTHER_PARTS = ("vision_config", "audio_config", "visual", "vision_tower")
+LISTS_BY_LAYER = (
+    "num_key_value_heads_per_layer",
+    "num_attention_heads_per_layer",
+    "ffn_multipliers",
+    "block_configs",
+)
+# Sizes of which a file may have one for each layer where the library's class has one for all.
+BY_LAYER = ("num_attention_heads", "num_key_value_heads", "intermediate_size", "head_dim")
+LAYERS_DIFFER = "has layers that differ where those of the library's class are alike"
+MOST_PARAMETERS = 10**15  # the largest published models have a few times 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +67,9 @@ class _LayerAttention:
     row_elements: int
     pair_flops: int
     window: int | None
+
+
+NOTHING_KEPT = _LayerAttention(kind=LayerType.NONE, row_elements=0, pair_flops=0, window=None)
 
 
 def model_shape(model: PreTrainedModel) -> ModelShape:
@@ -97,25 +119,131 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
 def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> ModelShape:
     """Return the sizes of the model that a ``config.json`` describes, without its weights.
 
+    What the library has a class for is built on the meta device, and that class decides; of what it
+    has none for, or cannot build here, a decoder of the file's sizes is written down, and said so.
+
     Args:
         source: The file, a folder that holds it, or its content.
         dtype: Of weights and K/V: float64, float32, bfloat16 or float16.
 
     Raises:
         InputError: If the config cannot be read, lacks a size, or has one that is not above zero.
-        UnsupportedModelError: If the architecture is unknown and resembles no usual decoder, or is
-            not a causal language model.
+        UnsupportedModelError: If the architecture is unknown and the file does not say enough, or
+            is not a causal language model.
     """
-    shape = model_shape(model_on_meta(read_config(source), dtype))
-    foreign = foreign_architecture(source)
-    if not foreign:
-        return shape
-    remark = (
-        f"the architecture {foreign!r} is not one that transformers knows; this is a usual decoder "
-        "of its sizes (gated MLP, full attention in every layer), and anything else in it is not "
-        "counted"
+    check_dtype(dtype)
+    fields = checked_fields(
+        source if isinstance(source, Mapping) else config_file_fields(Path(source))
     )
-    return replace(shape, model_type=foreign, uncounted=(remark, *shape.uncounted))
+    return with_published_weights(
+        _shape_of_fields(fields, dtype), fields.get("quantization_config")
+    )
+
+
+def _shape_of_fields(fields: Mapping[str, object], dtype: str) -> ModelShape:
+    _check_total(fields)
+    model_type = fields.get("model_type")
+    inner = text_part(fields)
+    if not isinstance(model_type, str) and not architecture(fields):
+        if inner is None:
+            msg = "the config has no model_type; give a config.json as published with a model"
+            raise InputError(msg)
+        return _text_part_only(fields, inner, dtype, "names no model_type of its own")
+    if known_type(fields) is None or _has_lists_the_library_ignores(fields):
+        if inner is not None:
+            return _text_part_only(fields, inner, dtype, "is not one that transformers knows")
+        name = model_type if isinstance(model_type, str) else architecture(fields)
+        why = UNKNOWN if known_type(fields) is None else LAYERS_DIFFER
+        return listed_shape(name, fields, DTYPES[dtype].itemsize, why)
+    return _library_shape(fields, inner, dtype)
+
+
+def _check_total(fields: Mapping[str, object]) -> None:
+    """Raise InputError where sizes that are possible one by one are not together."""
+    hidden, layers = size_of(fields, "hidden_size") or 0, size_of(fields, "num_hidden_layers") or 0
+    width = size_of(fields, "expert_size") or size_of(fields, "intermediate_size") or hidden
+    experts = size_of(fields, "num_experts") or 1
+    parameters = layers * hidden * (hidden + width * experts)
+    if parameters > MOST_PARAMETERS:
+        msg = f"the config's sizes give about {parameters:.1e} parameters; no model has more than "
+        raise InputError(f"{msg}{MOST_PARAMETERS:.0e}; check hidden_size, layers and experts")
+
+
+def _library_shape(
+    fields: Mapping[str, object], inner: Mapping[str, object] | None, dtype: str
+) -> ModelShape:
+    try:
+        shape = model_shape(model_on_meta(read_config(fields), dtype))
+    except InputError as error:
+        if any(isinstance(fields.get(name), list) for name in BY_LAYER):
+            return listed_shape(
+                str(known_type(fields)), fields, DTYPES[dtype].itemsize, LAYERS_DIFFER
+            )
+        if inner is None or "encoder-decoder" in str(error):
+            raise
+        return _text_part_only(fields, inner, dtype, "cannot be built whole here")
+    notes = (*_notes_of_choice(fields), *_notes_of_other_parts(fields, shape))
+    return replace(shape, uncounted=(*notes, *shape.uncounted))
+
+
+def _notes_of_other_parts(fields: Mapping[str, object], shape: ModelShape) -> tuple[str, ...]:
+    """Return what is and is not counted of a multimodal model's parts that are not text."""
+    if shape.idle_weight_bytes:
+        return (
+            "Steps are of the text part only. Weights of other parts (pictures, sound, further "
+            f"tokens), {shape.idle_weight_bytes:,} bytes, are in memory and no text step reads "
+            "them.",
+        )
+    if not any(name in fields for name in OTHER_PARTS):
+        return ()
+    return (
+        "This is the model's text part only: the weights of its other parts (pictures, sound) are "
+        "not counted, so memory is at least this.",
+    )
+
+
+def _text_part_only(
+    fields: Mapping[str, object], inner: Mapping[str, object], dtype: str, why: str
+) -> ModelShape:
+    whole = str(fields.get("model_type") or architecture(fields) or "the model")
+    if "model_type" not in inner and known_type(inner) is None:
+        default = _default_text_type(whole)
+        if default:
+            inner = {**inner, "model_type": default}
+    shape = _shape_of_fields(inner, dtype)
+    note = (
+        f"This is the text part of {whole!r} alone, since the whole {why}: the weights of its "
+        "other parts (pictures, sound) are not counted, so memory is at least this."
+    )
+    return replace(shape, uncounted=(note, *shape.uncounted))
+
+
+def _default_text_type(model_type: str) -> str | None:
+    """Return the type of the text part that a multimodal type of the library has by default."""
+    if model_type not in CONFIG_MAPPING:
+        return None
+    parts: Mapping[str, object] = getattr(CONFIG_MAPPING[model_type], "sub_configs", {})
+    return getattr(parts.get("text_config"), "model_type", None) or None
+
+
+def _has_lists_the_library_ignores(fields: Mapping[str, object]) -> bool:
+    """Return whether the file gives layers sizes of their own that the library's class has not."""
+    own = CONFIG_MAPPING[str(known_type(fields))].__dataclass_fields__
+    return any(name in fields and name not in own for name in LISTS_BY_LAYER)
+
+
+def _notes_of_choice(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what was made of a file whose type and architecture are not one of the library's."""
+    stated, used, named = fields.get("model_type"), known_type(fields), architecture(fields)
+    notes: list[str] = []
+    if stated != used:
+        notes.append(f"model_type is {stated!r}; counted as {used}, the library's type of {named}.")
+    elif "auto_map" in fields and named and not is_library_class(named):
+        notes.append(
+            f"The file names a class of its repository, {named}; the library's class for {used} is "
+            "counted, and what else that one may have is not."
+        )
+    return tuple(notes)
 
 
 def _size(config: PreTrainedConfig, field: str) -> int | None:
@@ -155,12 +283,19 @@ def _key_dim(config: PreTrainedConfig) -> int:
 def _attention_per_layer(config: PreTrainedConfig, model: PreTrainedModel) -> list[_LayerAttention]:
     count = _required(config, "num_hidden_layers")
     layers = decoder_layers(model) or [model.get_decoder()] * count
+    to_pictures = _cross_attention_layers(config)
     return [
-        _layer_attention(own, layer, name, window)
-        for own, layer, (name, window) in zip(
-            config.per_layer_config, layers, _kinds(config, count), strict=False
+        NOTHING_KEPT if index in to_pictures else _layer_attention(own, layer, name, window)
+        for index, (own, layer, (name, window)) in enumerate(
+            zip(config.per_layer_config, layers, _kinds(config, count), strict=False)
         )
     ]
+
+
+def _cross_attention_layers(config: PreTrainedConfig) -> frozenset[int]:
+    """Return the layers that attend to a picture, and to no text."""
+    layers = getattr(config, "cross_attention_layers", None)
+    return frozenset(layers) if isinstance(layers, list) else frozenset()
 
 
 def _kinds(config: PreTrainedConfig, count: int) -> list[tuple[str, int | None]]:
@@ -232,11 +367,23 @@ def _uncounted(config: PreTrainedConfig, decoder: nn.Module) -> tuple[str, ...]:
     ):
         notes.append("The state of recurrent layers: its bytes and the scan over it.")
     if getattr(config, "kv_sharing_modes", None) is not None and "dummy" in names:
-        notes.append("Layers that attend to another layer's K/V are counted as reading none.")
+        notes.append(
+            "Layers that attend to another layer's K/V are counted as reading none: the K/V read "
+            "are at least these, if each layer reads them anew."
+        )
     if "indexed_attention" in names:
-        notes.append("Sparse attention is counted as if every stored token were attended to.")
+        notes.append(
+            "Sparse attention is counted as if every stored token were attended to: reads and "
+            "operations are at most these."
+        )
+    if to_pictures := len(_cross_attention_layers(config)):
+        notes.append(
+            f"{to_pictures} of {config.num_hidden_layers} layers attend to a picture and keep no "
+            "K/V of the text. The picture's K/V are not counted; a step without a picture leaves "
+            "these layers out, so the weights it reads are at most these."
+        )
     notes += [
-        f"Layers of kind {name} are counted as full attention."
+        f"Layers of kind {name} are counted as full attention: their K/V are at most these."
         for name in sorted(names - LAYER_TYPES.keys())
     ]
     return tuple(notes)

@@ -41,6 +41,7 @@ class WeightMatrix:
         is_tied: True when it shares its storage with the embedding, so it is stored once.
         is_expansion: True when it turns cached latents into keys and values (latent attention);
             counted for the tokens fed, while transformers runs it over the whole context.
+        published_bytes: Stored bytes as the model is published, where its config names a format.
     """
 
     name: str
@@ -53,6 +54,7 @@ class WeightMatrix:
     experts_per_token: int = 1
     is_tied: bool = False
     is_expansion: bool = False
+    published_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,9 @@ class ModelShape:
         windows_per_layer: Tokens each layer may attend to, None where it is all; empty likewise.
         idle_weight_bytes: Bytes of parameters that no text step reads, such as a vision tower.
         uncounted: What the counts leave out for this model, one sentence each.
+        published_weight_bytes: Bytes of all parameters as the model is published, where its config
+            names a format.
+        published_format: What that format is called.
     """
 
     model_type: str
@@ -99,6 +104,8 @@ class ModelShape:
     windows_per_layer: tuple[int | None, ...] = ()
     idle_weight_bytes: int = 0
     uncounted: tuple[str, ...] = ()
+    published_weight_bytes: int | None = None
+    published_format: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,7 @@ class RooflineInputs:
     model: str = "Llama-3.1-8B"
     dtype: str = "bfloat16"
     device: str = "H100 SXM"
+    stored: str = ""
     kv_dtype: str = "as the weights"
     tflops_per_s: float = 989.4
     gigabytes_per_s: float = 3350.0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
+from inference.counting.config_files import read_config_fields
 from inference.counting.public_configs import public_config_names
 from inference.counting.public_shapes import STORED_DTYPES, public_shape
-from inference.counting.shape_jobs import ShapeJobs, read_config_fields
+from inference.counting.published_weights import as_published
+from inference.counting.shape_jobs import ShapeJobs
 from inference.counting.what_if import what_if, with_kv_bytes
 from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
 from inference.records.rooflines import Workload
+from visuals.charts.units import capacity
 from visuals.charts.what_if import (
     batch_rows,
     batch_times,
@@ -44,6 +47,9 @@ def whatif_section(hub: Hub, jobs: ShapeJobs) -> None:
             shape = _model(jobs, dtype)
         with device:
             chosen = device_choice(hub, dtype, "wi")
+        if shape is not None:
+            with model:
+                shape = stored_shape(shape, dtype)
         workload = _workload()
         kv_bytes = KV_BYTES[_choice("Number format of the K/V", list(KV_BYTES), "wi-kv")]
     with right:
@@ -83,6 +89,16 @@ def _model(jobs: ShapeJobs, dtype: str) -> ModelShape | None:
     elif answer.shape is None:
         st.error(escaped(answer.sentence))
     return answer.shape
+
+
+def stored_shape(shape: ModelShape, dtype: str) -> ModelShape:
+    """Return the shape with its weights stored as published, unless the number format is wanted."""
+    if shape.published_weight_bytes is None:
+        return shape
+    published = f"as published: {shape.published_format}, {capacity(shape.published_weight_bytes)}"
+    plain = f"{dtype}, {capacity(shape.weight_bytes)}"
+    choice = _choice("Weights are stored", [published, plain], "wi-stored")
+    return as_published(shape) if choice == published else shape
 
 
 def _take_config() -> None:

@@ -61,6 +61,7 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "wi-model": "model",
         "wi-dtype": "dtype",
         "wi-device": "device",
+        "wi-stored": "stored",
         "wi-kv": "kv_dtype",
         "wi-tflops": "tflops_per_s",
         "wi-gbs": "gigabytes_per_s",

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from inference.counting.config_files import MOST_BYTES, read_config_fields
 from inference.counting.public_configs import public_config, public_config_names
 from inference.counting.public_shapes import SHAPES_FILE, STORED_DTYPES, public_shape
-from inference.counting.shape_jobs import MOST_BYTES, count_apart, read_config_fields
+from inference.counting.shape_jobs import count_apart
 from inference.models.shapes import shape_of_config
 from inference.records.errors import InputError
 
@@ -60,10 +61,10 @@ def test_an_unknown_model_or_dtype_is_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"not json", "is no JSON"),
-        (b"\xff\xfe", "is no JSON"),
+        (b"not json", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
         (b"[1, 2]", "holds no JSON object"),
-        (b"[" * 100_000, "is no JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b" " * (MOST_BYTES + 1), "a few thousand"),
     ],
     ids=["text", "bytes", "list", "deep", "large"],
