@@ -58,6 +58,8 @@ TOO_LARGE = 1e300  # infinity is no whole number
 LONGEST_SHOWN = 40
 DEEPEST = 20
 MOST_VALUES = 100_000
+UNLIMITED = -1  # how some say that a window or chunk has no end
+UNLIMITED_NAMES = re.compile(r"chunk|window|position|seq_len|context_len")
 PATTERN_KINDS = {"L": "sliding_attention", "G": "full_attention"}
 
 
@@ -146,6 +148,8 @@ def _checked_value(name: str, value: object) -> object:
     if name in NONE_IF_ZERO and size is not None and size <= 0:
         return None
     is_needed = name in NEVER_ZERO
+    if size == UNLIMITED and UNLIMITED_NAMES.search(name):
+        return size
     if size is None and not is_needed and not name.endswith(("_size", "_dim")):
         return value  # a name that only sounds like a size
     least = 1 if is_needed else 0

@@ -16,10 +16,14 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES,
+)
 
 from inference.models.devices import DTYPES
-from inference.models.library_configs import known_type, library_config, reason
+from inference.models.library_configs import architecture, known_type, library_config, reason
+from inference.models.listed_sizes import NAMES
 from inference.records.errors import InputError, UnsupportedModelError
 
 # What every count needs, and the words in the names that families give it in their configs.
@@ -37,6 +41,7 @@ TEXT_PARTS = (
     "language_model_config",
     "thinker_config",
 )
+ENCODERS = ("ForMaskedLM", "ForPreTraining")
 UNUSABLE = (
     ValueError,
     RuntimeError,
@@ -130,26 +135,58 @@ def _check_groups(config: PreTrainedConfig) -> None:
 def _check_needed_sizes(config: PreTrainedConfig, fields: Mapping[str, object]) -> None:
     """Raise InputError where the architecture's default stands in for a size that is not stated.
 
-    Families name their sizes differently, so a size counts as stated when a field of about that
-    name has its value. Configs with a section for text may leave more to the defaults, as some are
-    published that way.
+    Of a multimodal model the text part may leave sizes to its class, as published ones do; then
+    ``default_sizes`` names them.
     """
-    inner = text_part(fields)
-    stated = {**(inner or {}), **fields}
-    needed = NEEDED_SIZES if inner is not None else {**NEEDED_SIZES, **USUAL_SIZES}
+    unstated = default_sizes(config, fields)
+    if unstated and text_part(fields) is None:
+        msg = f"the config has no {unstated[0][0]}; add it: a default would count another model"
+        raise InputError(msg)
+
+
+def default_sizes(
+    config: PreTrainedConfig, fields: Mapping[str, object]
+) -> tuple[tuple[str, object], ...]:
+    """Return each size that the file does not state, with the class's default for it.
+
+    Families name their sizes differently, so a size counts as stated when a field of about that
+    name has its value.
+    """
+    stated = {**(text_part(fields) or {}), **fields}
     own = config.per_layer_config[0]  # of sizes that differ by layer, the first's
-    for field, words in needed.items():
+    unstated: list[tuple[str, object]] = []
+    for field, words in {**NEEDED_SIZES, **USUAL_SIZES}.items():
         value = getattr(own, field, None)
         default = type(config).__dataclass_fields__.get(field)
         has_default = field in NEEDED_SIZES or (default is not None and default.default is not None)
-        if has_default and value is not None and value not in _values_named(words, stated):
-            msg = f"the config has no {field}; add it: a default would count another model"
-            raise InputError(msg)
+        is_stated = value in _values_named(words, stated) or any(
+            stated.get(name) is not None for name in NAMES[field]
+        )
+        if has_default and value is not None and not is_stated:
+            unstated.append((field, value))
+    return tuple(unstated)
+
+
+def check_is_decoder(fields: Mapping[str, object]) -> None:
+    """Raise UnsupportedModelError where the class that is named keeps no K/V from step to step."""
+    named, model_type = architecture(fields), str(fields.get("model_type"))
+    if named.endswith(ENCODERS):
+        msg = f"the config's architectures names {named}, an encoder; choose a decoder-only model"
+        raise UnsupportedModelError(msg)
+    if model_type in MODEL_FOR_ZERO_SHOT_IMAGE_CLASSIFICATION_MAPPING_NAMES:
+        msg = f"{model_type} compares pictures with texts and writes none; choose a decoder-only "
+        raise UnsupportedModelError(f"{msg}model")
 
 
 def _values_named(words: str, fields: Mapping[str, object]) -> list[object]:
-    """Return the values of fields about so named; of lists, such as one for each layer, each."""
+    """Return the values of fields about so named, and the lengths of lists and patterns."""
     found = [value for name, value in fields.items() if re.search(words, name)]
+    found += [
+        len(value)
+        for name, value in fields.items()
+        if re.search(words, name) or name == "hybrid_override_pattern"
+        if isinstance(value, (list, str))
+    ]
     return [
         one for value in found for one in (value if isinstance(value, list) else [value])
     ] + found

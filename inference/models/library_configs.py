@@ -13,7 +13,7 @@ from functools import cache
 from transformers import CONFIG_MAPPING, AutoConfig, PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from inference.counting.config_sizes import layer_types_of_pattern, whole_number
+from inference.counting.config_sizes import NONE_IF_ZERO, layer_types_of_pattern, whole_number
 from inference.records.errors import InputError
 
 MOST_REPAIRS = 50
@@ -125,7 +125,8 @@ def _repaired(fields: Mapping[str, object], message: str) -> dict[str, object] |
         for key, value in part.items():
             new = retyped(value) if isinstance(value, Mapping) else value
             if key == name and not isinstance(value, Mapping):
-                new = _as(value, expected)
+                is_zero = value is None and key in NONE_IF_ZERO and "int" in expected
+                new = 0 if is_zero else _as(value, expected)
                 if new is None and value is None and "int" not in expected:
                     changed = True  # null: the class's own value, which is no size
                     continue

@@ -19,9 +19,16 @@ from inference.counting.config_files import config_file_fields
 from inference.counting.config_sizes import checked_fields
 from inference.counting.published_weights import with_published_weights
 from inference.kernels.model_layers import attention_module, decoder_layers
-from inference.models.config_models import check_dtype, model_on_meta, read_config, text_part
+from inference.models.config_models import (
+    check_dtype,
+    check_is_decoder,
+    default_sizes,
+    model_on_meta,
+    read_config,
+    text_part,
+)
 from inference.models.devices import DTYPES
-from inference.models.library_configs import architecture, is_library_class, known_type
+from inference.models.library_configs import architecture, is_library_class, known_type, reason
 from inference.models.listed_decoder import UNKNOWN, listed_shape
 from inference.models.listed_sizes import size_of
 from inference.models.weight_matrices import (
@@ -56,6 +63,7 @@ LISTS_BY_LAYER = (
 # Sizes of which a file may have one for each layer where the library's class has one for all.
 BY_LAYER = ("num_attention_heads", "num_key_value_heads", "intermediate_size", "head_dim")
 LAYERS_DIFFER = "has layers that differ where those of the library's class are alike"
+NO_CLASS = "has no class of its own in transformers"
 MOST_PARAMETERS = 10**15  # the largest published models have a few times 10**12
 
 
@@ -142,6 +150,7 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
 
 def _shape_of_fields(fields: Mapping[str, object], dtype: str) -> ModelShape:
     _check_total(fields)
+    check_is_decoder(fields)
     model_type = fields.get("model_type")
     inner = text_part(fields)
     if not isinstance(model_type, str) and not architecture(fields):
@@ -172,9 +181,14 @@ def _check_total(fields: Mapping[str, object]) -> None:
 def _library_shape(
     fields: Mapping[str, object], inner: Mapping[str, object] | None, dtype: str
 ) -> ModelShape:
+    unstated: tuple[tuple[str, object], ...] = ()
     try:
-        shape = model_shape(model_on_meta(read_config(fields), dtype))
+        config = read_config(fields)
+        unstated = default_sizes(config.get_text_config(decoder=True), fields)
+        shape = _shape_of_model(model_on_meta(config, dtype))
     except InputError as error:
+        if fields.get("model_type") not in CONFIG_MAPPING and inner is None:
+            return listed_shape(str(fields.get("model_type")), fields, DTYPES[dtype].itemsize)
         if any(isinstance(fields.get(name), list) for name in BY_LAYER):
             return listed_shape(
                 str(known_type(fields)), fields, DTYPES[dtype].itemsize, LAYERS_DIFFER
@@ -183,7 +197,20 @@ def _library_shape(
             raise
         return _text_part_only(fields, inner, dtype, "cannot be built whole here")
     notes = (*_notes_of_choice(fields), *_notes_of_other_parts(fields, shape))
+    notes = (*notes, *(_note_of_default(name, value) for name, value in unstated))
     return replace(shape, uncounted=(*notes, *shape.uncounted))
+
+
+def _shape_of_model(model: PreTrainedModel) -> ModelShape:
+    try:
+        return model_shape(model)
+    except (AttributeError, KeyError, ValueError) as error:
+        msg = f"{model.config.model_type} is built otherwise than a decoder of layers: "
+        raise UnsupportedModelError(f"{msg}{reason(error)}; choose another model") from error
+
+
+def _note_of_default(name: str, value: object) -> str:
+    return f"The file states no {name} for its text part; its class's default, {value}, is counted."
 
 
 def _notes_of_other_parts(fields: Mapping[str, object], shape: ModelShape) -> tuple[str, ...]:
@@ -210,7 +237,14 @@ def _text_part_only(
         default = _default_text_type(whole)
         if default:
             inner = {**inner, "model_type": default}
-    shape = _shape_of_fields(inner, dtype)
+    try:
+        shape = _shape_of_fields(inner, dtype)
+    except UnsupportedModelError:
+        # The library has the part's sizes, but no class that generates with it alone.
+        if known_type(inner) is None:
+            raise
+        name = str(inner.get("model_type"))
+        shape = listed_shape(name, inner, DTYPES[dtype].itemsize, NO_CLASS)
     note = (
         f"This is the text part of {whole!r} alone, since the whole {why}: the weights of its "
         "other parts (pictures, sound) are not counted, so memory is at least this."

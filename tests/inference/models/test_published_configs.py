@@ -331,3 +331,67 @@ def test_an_unknown_quantisation_is_said_not_to_be_counted() -> None:
     assert shape.published_weight_bytes is None
     assert "my_bits" in shape.uncounted[-1]
     assert as_published(shape) is shape
+
+
+def test_a_text_part_that_leaves_sizes_to_its_class_says_which() -> None:
+    """As llava-1.5-7b-hf is published: 4,096 wide, 32 layers and heads, all by Llama's defaults."""
+    text = {"model_type": "llama", "vocab_size": 32_064}
+
+    shape = shape_of_config({"model_type": "llava", "text_config": text}, "bfloat16")
+
+    assert shape.kv_bytes_per_token == 32 * 2 * 4096 * 2
+    assert any("no num_hidden_layers" in note and "32" in note for note in shape.uncounted)
+
+
+def test_a_text_part_without_a_class_of_its_own_is_counted_by_its_sizes() -> None:
+    text = {**GROUPED, "model_type": "qwen2_5_omni_text"}
+    thinker = {"model_type": "qwen2_5_omni_thinker", "text_config": text}
+
+    shape = shape_of_config({"model_type": "qwen2_5_omni", "thinker_config": thinker}, "bfloat16")
+
+    assert shape.kv_bytes_per_token == 4 * ROW
+    assert "text part of 'qwen2_5_omni' alone" in shape.uncounted[0]
+
+
+def test_an_unknown_type_of_a_known_class_is_read_under_its_own_names() -> None:
+    """As phi-1.5 and phi-2 were first published."""
+    fields = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_inner": None, "vocab_size": 100}
+    named = {"model_type": "phi-msft", "architectures": ["PhiForCausalLM"]}
+
+    shape = shape_of_config(
+        {**fields, **named, "activation_function": "gelu_new", "n_head_kv": None}, "bfloat16"
+    )
+
+    assert shape.kv_bytes_per_token == 2 * 2 * 64 * 2
+    assert [one.out_features for one in shape.matrices if one.name == "mlp.up_proj"] == [256]
+    assert not any(one.name == "mlp.gate_proj" for one in shape.matrices)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"model_type": "bert", "architectures": ["BertForMaskedLM"]},
+        {"model_type": "clip", "text_config": {**GROUPED, "model_type": "clip_text_model"}},
+    ],
+    ids=["encoder", "pictures"],
+)
+def test_what_writes_no_text_is_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="choose a decoder-only model"):
+        shape_of_config({**GROUPED, **fields}, "bfloat16")
+
+
+def test_layers_are_stated_by_a_pattern_or_another_name() -> None:
+    """NVIDIA-Nemotron-Nano-9B-v2 and LongCat-Flash state no num_hidden_layers of their own."""
+    mamba = {"mamba_num_heads": 4, "mamba_head_dim": 8, "ssm_state_size": 8, "n_groups": 1}
+    pattern = {"hybrid_override_pattern": "M*-M", "head_dim": 16, "model_type": "nemotron_h"}
+
+    fields = {**GROUPED, **mamba, **pattern}
+    del fields["num_hidden_layers"]
+
+    assert shape_of_config(fields, "bfloat16").kv_bytes_per_token == ROW
+
+
+def test_a_window_without_an_end_is_no_negative_size() -> None:
+    fields = {**GROUPED, "model_type": "llama", "chunk_size": -1, "max_window": -1}
+
+    assert shape_of_config(fields, "bfloat16").kv_bytes_per_token == 4 * ROW
