@@ -21,12 +21,13 @@ from inference.commands import (
     fetch,
     gpu,
     models,
+    prompts,
     record,
     run,
 )
 from inference.records.errors import InputError, TokenByTokenError
 
-COMMANDS = (run, check, cost, ceilings, bench, gpu, models, fetch, record)
+COMMANDS = (run, check, cost, ceilings, bench, gpu, models, fetch, prompts, record)
 BAD_INPUT = 2
 
 

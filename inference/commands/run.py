@@ -17,6 +17,7 @@ from inference.commands import (
 )
 from inference.commands.captures import add_capture_argument, check_captures, parsed_capture
 from inference.commands.progress import ProgressLine
+from inference.commands.prompts import plain_prompts
 from inference.figures.device import notes_of
 from inference.figures.latency import latency_summaries
 from inference.models.tokenization import TextCodec
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before
     from inference.models.loading import LoadedModel
 
 STDOUT = "-"
+STRUCTURED = frozenset({".csv", ".tsv", ".parquet", ".json", ".jsonl"})
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -50,7 +52,11 @@ def add_parser(subparsers: Subparsers) -> None:
     add_model_argument(parser)
     prompts = parser.add_mutually_exclusive_group(required=True)
     prompts.add_argument("--prompt", action="append", help="a prompt; may be repeated")
-    prompts.add_argument("--prompts", type=Path, help="a UTF-8 file with one prompt a line")
+    prompts.add_argument(
+        "--prompts",
+        type=Path,
+        help="a UTF-8 file with one prompt a line, or CSV, TSV, Parquet, JSON, JSON Lines",
+    )
     parser.add_argument("--batch", action="store_true", help="run all prompts as one batch")
     add_batch_arguments(parser)
     parser.add_argument("--max-new-tokens", type=int, default=64, help="of each prompt")
@@ -193,11 +199,13 @@ def check_batch_arguments(args: argparse.Namespace) -> None:
 
 
 def read_prompts(path: Path) -> tuple[str, ...]:
-    """Return the non-empty lines of a UTF-8 file.
+    """Return the prompts of a table or JSON file, or the non-empty lines of another in UTF-8.
 
     Raises:
         InputError: The file cannot be read, is not UTF-8 or holds no prompt.
     """
+    if path.suffix.lower() in STRUCTURED:
+        return plain_prompts(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -20,10 +20,21 @@ from inference.records.prompts import (
     UploadSettings,
 )
 
-KEYS = ("prompt", "text", "messages", "conversations")
+KEYS = (
+    "prompt",
+    "text",
+    "messages",
+    "conversations",
+    "conversation",
+    "turns",
+    "instruction",
+    "question",
+)
+CHATS = ("messages", "conversations", "conversation", "turns")
 LISTS = ("data", "prompts", "rows", "examples")
 ROLES = {
     "human": "user",
+    "prompter": "user",
     "user": "user",
     "gpt": "assistant",
     "chatgpt": "assistant",
@@ -45,17 +56,15 @@ def json_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     text, note = decoded(file.content)
     if note:
         yield note
-    value = _parsed(text)
-    if isinstance(value, dict):
-        named = next((value[name] for name in LISTS if isinstance(value.get(name), list)), None)
-        value = named if named is not None and not _keys_in(value, settings) else [value]
-    if isinstance(value, str):
-        value = [value]
-    if not isinstance(value, list):
-        msg = f"it holds {_kind(value)} where a list of prompts was expected"
-        raise InputError(msg)
-    if _is_chat(value):
-        value = [{"messages": value}]
+    try:
+        value = _parsed(text)
+    except InputError:
+        if not _is_json_lines(text):
+            raise
+        yield "it holds one JSON value a line (JSON Lines), and was read so"
+        yield from _line_entries(text, file, settings)
+        return
+    value = _listed(value, settings)
     for number, element in enumerate(value, start=1):
         yield prompt_of(element, (file.name, f"item {number}"), settings)
 
@@ -70,12 +79,40 @@ def json_lines_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry
     text, note = decoded(file.content)
     if note:
         yield note
+    yield from _line_entries(text, file, settings)
+
+
+def _listed(value: object, settings: UploadSettings) -> list[Any]:
+    """Return the elements of a JSON file, whatever stands around them."""
+    if isinstance(value, dict):
+        named = next((value[name] for name in LISTS if isinstance(value.get(name), list)), None)
+        value = named if named is not None and not _keys_in(value, settings) else [value]
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list):
+        msg = f"it holds {_kind(value)} where a list of prompts was expected"
+        raise InputError(msg)
+    if _is_chat(value):
+        value = [{"messages": value}]
+    return value
+
+
+def _is_json_lines(text: str) -> bool:
+    """Tell whether the first line that is not blank is a whole JSON value, and not the only one."""
+    lines = [line for line in text.split("\n", 50) if line.strip()]
+    try:
+        return len(lines) > 1 and isinstance(_parsed(lines[0]), (dict, list, str))
+    except InputError:
+        return False
+
+
+def _line_entries(text: str, file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         place = (file.name, f"line {number}")
         try:
-            value = _parsed(line)
+            value = _parsed(line, is_line=True)
         except InputError as error:
             yield LeftOut(source=place[0], place=place[1], reason=str(error))
             continue
@@ -89,7 +126,10 @@ def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -
         content = _content(value, settings)
         if isinstance(content, str):
             return UploadedPrompt(source=source, place=where, text=content)
-        turns = _asked(_turns(content))
+        if content and all(isinstance(one, str) for one in content):
+            more = f", first of {len(content)} turns" if len(content) > 1 else ""
+            return UploadedPrompt(source=source, place=f"{where}{more}", text=content[0])
+        turns = _asked([*_system_of(value, content), *_turns(content)])
     except InputError as error:
         return LeftOut(source=source, place=where, reason=str(error))
     if len(turns) == 1 and turns[0][0] == "user":
@@ -98,7 +138,7 @@ def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -
     return UploadedPrompt(source=source, place=where, text=text, turns=turns)
 
 
-def _parsed(text: str) -> Any:  # noqa: ANN401  JSON is anything
+def _parsed(text: str, *, is_line: bool = False) -> Any:  # noqa: ANN401  JSON is anything
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except RecursionError as error:
@@ -106,7 +146,8 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  JSON is anything
     except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        msg = f"not valid JSON: {reason.lower()} in line {line}; check its quotes and commas"
+        where = "" if is_line else f" in line {line}"  # the entry's own place says which line it is
+        msg = f"not valid JSON: {reason.lower()}{where}; check its quotes and commas"
         raise InputError(msg) from error
 
 
@@ -121,15 +162,42 @@ def _content(value: object, settings: UploadSettings) -> str | list[Any]:
         raise InputError(msg)
     keys = _keys_in(value, settings)
     if not keys:
-        wanted = settings.column or ", ".join(KEYS)
+        wanted = settings.column or ", ".join(KEYS[:4])
         has = ", ".join(str(key) for key in list(value)[:8]) or "nothing"
         msg = f"it has none of {wanted}; it has {has}"
+        if not settings.column:
+            msg += f", and none of {', '.join(KEYS[4:])}"
         raise InputError(msg)
-    content = value[keys[0]]
+    _check_is_asked(value)
+    return _content_under(keys[0], value)
+
+
+def _content_under(key: str, value: dict[str, Any]) -> str | list[Any]:
+    content: Any = value[key]
+    if key in CHATS and isinstance(content, str) and content.lstrip().startswith("["):
+        content = _parsed(content)
+    if key == "instruction" and isinstance(content, str):
+        more = value.get("input")
+        return f"{content}\n\n{more}" if isinstance(more, str) and more.strip() else content
     if isinstance(content, str | list):
         return content
-    msg = f"its {keys[0]} is {_kind(content)}, no text"
+    msg = f"its {key} is {_kind(content)}, no text"
     raise InputError(msg)
+
+
+def _check_is_asked(value: dict[str, Any]) -> None:
+    """Raise InputError where a row of a conversation tree is the model's and not the asker's."""
+    role = str(value.get("role"))
+    if isinstance(value.get("text"), str) and ROLES.get(role) == "assistant":
+        msg = f"its role is {role}: it is an answer, no prompt"
+        raise InputError(msg)
+
+
+def _system_of(value: object, content: Sequence[object]) -> list[ChatMessage]:
+    """Return the record's own system turn, where its conversation has none."""
+    system = value.get("system") if isinstance(value, dict) else None
+    has_one = any(isinstance(one, dict) and _role(one) == "system" for one in content)
+    return [("system", system)] if isinstance(system, str) and system and not has_one else []
 
 
 def _keys_in(value: dict[str, Any], settings: UploadSettings) -> list[str]:
@@ -143,7 +211,8 @@ def _is_chat(value: Sequence[object]) -> bool:
 
 
 def _role(message: dict[str, Any]) -> str | None:
-    role = message.get("role", message.get("from"))
+    # Data sets merged from both dialects fill the other's keys with null.
+    role = message.get("from") if message.get("role") is None else message["role"]
     return str(role) if role is not None and ("content" in message or "value" in message) else None
 
 
@@ -166,7 +235,7 @@ def _turns(content: Sequence[object]) -> list[ChatMessage]:
 
 
 def _turn_text(message: dict[str, Any], number: int) -> str:
-    content = message.get("content", message.get("value"))
+    content = message.get("value") if message.get("content") is None else message["content"]
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         if len(parts) != len(content) or not all(isinstance(part, str) for part in parts):

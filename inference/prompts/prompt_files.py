@@ -6,6 +6,7 @@ cannot be read leaves the others alone. No torch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from inference.prompts.decoding import check_bytes, decoded
@@ -32,6 +33,7 @@ MAX_BYTES = 50 * 2**20
 MAX_PROMPTS = 10_000
 SUFFIXES = ("txt", "md", "csv", "tsv", "parquet", "json", "jsonl")
 PASTED = "pasted text"
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 BLANK_LINE = "a blank line"
 _Reader = Callable[[Upload, UploadSettings], Iterator[Entry]]
 
@@ -132,6 +134,8 @@ def _reason_to_leave(
     """Return why a prompt is left out; empty when it is not."""
     if not prompt.text.strip():
         return "it is empty"
+    if LONE_SURROGATE.search(prompt.text):
+        return "it holds half of a character (a lone surrogate), which no tokenizer takes"
     if count >= MAX_PROMPTS:
         return f"{MAX_PROMPTS:,} prompts are read at most, and these are enough"
     same = number_of.get(_identity(prompt))

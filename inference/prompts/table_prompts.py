@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from inference.prompts.json_prompts import KEYS, prompt_of
 from inference.records.errors import InputError, first_line
 from inference.records.prompts import Entry, LeftOut, Upload, UploadedPrompt, UploadSettings
 
+SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n', re.IGNORECASE)
 DELIMITERS = ",;\t|"
 MAX_FIELD = 50 * 2**20
 MAX_ROWS = 100_000
@@ -51,6 +53,8 @@ def csv_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
         rows = iter([first, *rows])
     for number, row in enumerate(rows, start=1):
         place = (file.name, f"row {number}")
+        if len(row) == len(names) + 1 and not row[-1].strip():
+            row = row[:-1]  # the row ends with a delimiter, the header does not  # noqa: PLW2901
         if len(row) != len(names):
             reason = f"it has {len(row)} fields where the first row has {len(names)}"
             yield LeftOut(source=place[0], place=place[1], reason=reason)
@@ -104,9 +108,13 @@ def _csv_text(file: Upload) -> tuple[str, str]:
 def _csv_rows(text: str, file: Upload) -> Iterator[list[str]]:
     """Yield the rows that are not blank; fields may hold quotes and line breaks."""
     csv.field_size_limit(MAX_FIELD)
+    text = text.removeprefix("\ufeff")
+    named = SEPARATOR_LINE.match(text)  # Excel's own way to name the delimiter
+    delimiter = named.group(1) if named else _delimiter(text, file)
+    text = text[named.end() :] if named else text
     reader = csv.reader(
-        io.StringIO(text.removeprefix("\ufeff"), newline=""),
-        delimiter=_delimiter(text, file),
+        io.StringIO(text, newline=""),
+        delimiter=delimiter,
         strict=True,
     )
     try:

@@ -34,7 +34,7 @@ class UploadSettings:
     Attributes:
         separator: What separates the prompts of a text file; empty when a file is one prompt.
         column: The column of a table or the key of an object that holds the prompt; empty for
-            ``prompt``, then ``text``, ``messages``, ``conversations``.
+            the usual ones, ``prompt`` first.
         has_header: The first line of a CSV names its columns.
     """
 

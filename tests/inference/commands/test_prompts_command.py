@@ -1,0 +1,102 @@
+"""Tests of inference/commands/prompts.py: files in the shapes that data sets really have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inference.__main__ import main
+from inference.commands.run import read_prompts
+from inference.records.errors import InputError
+
+FILES = Path(__file__).parent / "prompt_files"
+COUNTS = {
+    "P01_sep_line.csv": 2,
+    "P02_hf_to_json.json": 3,
+    "P03_lone_surrogate.jsonl": 2,
+    "P04_mt_bench_question.jsonl": 2,
+    "P06_conversation_singular.jsonl": 2,
+    "P09_sharegpt_dump.json": 4,
+    "P12_trailing_separator.csv": 2,
+    "P15_null_padded.jsonl": 2,
+    "P16_messages_json_string.jsonl": 2,
+    "P20_hand_edited.jsonl": 3,
+    "P24_alpaca.jsonl": 2,
+    "P25_oasst.jsonl": 1,
+}
+
+
+def printed(capsys: pytest.CaptureFixture[str], name: str) -> dict[str, list[dict[str, object]]]:
+    """Return what the command prints of a file."""
+    assert main(["prompts", str(FILES / name), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_files_give_the_prompts_that_are_in_them(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(printed(capsys, name)["prompts"]) == COUNTS[name]
+
+
+def test_every_file_has_its_count() -> None:
+    assert {path.name for path in FILES.iterdir()} == set(COUNTS)
+
+
+def test_a_half_character_is_left_out_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    (left,) = printed(capsys, "P03_lone_surrogate.jsonl")["left_out"]
+
+    assert "lone surrogate" in str(left["reason"])
+
+
+def test_the_first_of_several_turns_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    first = printed(capsys, "P04_mt_bench_question.jsonl")["prompts"][0]
+
+    assert "first of 2 turns" in str(first["place"])
+
+
+def test_a_records_system_text_is_its_system_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    prompts = printed(capsys, "P09_sharegpt_dump.json")["prompts"]
+
+    first_turns = [one["turns"][0] for one in prompts if one["turns"]]  # type: ignore[index]
+    assert any(role == "system" for role, _ in first_turns)
+
+
+def test_a_chat_inside_a_string_is_read_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    first = printed(capsys, "P16_messages_json_string.jsonl")["prompts"][0]
+
+    assert first["text"] == "Inside a string?"
+
+
+def test_each_reason_has_its_own_line_once(capsys: pytest.CaptureFixture[str]) -> None:
+    left = printed(capsys, "P20_hand_edited.jsonl")["left_out"]
+
+    assert len(left) == 3
+    assert not any("in line 1" in str(one["reason"]) for one in left)
+
+
+def test_a_file_that_cannot_be_read_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prompts", str(FILES / "none.txt")]) == 2
+
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_without_json_each_prompt_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prompts", str(FILES / "P25_oasst.jsonl")]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("1 prompts, ")
+    assert any("an answer, no prompt" in line for line in lines)
+
+
+def test_run_takes_the_prompts_of_tables_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read_prompts(FILES / "P01_sep_line.csv") == ("What is a KV cache?", "Two; parts")
+    assert len(read_prompts(FILES / "P25_oasst.jsonl")) == 1
+    assert "an answer, no prompt" in capsys.readouterr().err
+
+
+def test_run_refuses_conversations_rather_than_flatten_them() -> None:
+    with pytest.raises(InputError, match="is a conversation"):
+        read_prompts(FILES / "P09_sharegpt_dump.json")
