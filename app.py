@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncGenerator
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from inference.process.messages import LoadModel
 from inference.process.telemetry import machine_busy_ratio
@@ -14,9 +15,11 @@ from visuals.live.app_services import app_hub, app_saver, app_templates
 from visuals.live.attention_route import attention_routes
 from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
+from visuals.live.guards import ContentPolicy, HostGuard, named_hosts
 from visuals.live.page_addresses import page_routes
 from visuals.live.roofs_route import roofs_routes
 from visuals.live.route import live_routes
+from visuals.live.server_route import server_routes
 from visuals.live.vega_bundle import bundle
 from visuals.panel.routes import panel_routes
 
@@ -53,7 +56,16 @@ routes = [
     *engine_routes(app_hub()),
     *check_routes(app_hub()),
     *roofs_routes(app_hub()),
+    *server_routes(),
     *panel_routes(),
     *page_routes(),
 ]
-app = st.App("visuals/pages/main.py", routes=routes, lifespan=engine_lifespan)
+app = st.App(
+    "visuals/pages/main.py",
+    routes=routes,
+    middleware=[
+        Middleware(HostGuard, address=st.get_option("server.address") or "", named=named_hosts()),
+        Middleware(ContentPolicy),
+    ],
+    lifespan=engine_lifespan,
+)

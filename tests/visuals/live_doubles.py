@@ -30,6 +30,7 @@ from visuals.live.surroundings import Surroundings
 
 PATIENCE_S = 60.0  # for a machine that has other things to do
 GRACE_S = 30.0
+FROM_HERE = {"origin": "http://testserver"}  # what a browser says of a page of this server
 FIRST = AttentionChoice(layer=1)
 POINT = SweepPoint(label="a sweep", size=1, best=2e9, median=1.8e9, worst=1e9, repeats=7)
 MEASURED = MeasuredCeilings(

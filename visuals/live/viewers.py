@@ -81,5 +81,13 @@ def may_watch(socket: WebSocket, run: LiveRun) -> bool:
     token = socket.query_params.get("k", "")
     if not hmac.compare_digest(token.encode(), run.token.encode()):
         return False
+    return is_from_here(socket)
+
+
+def is_from_here(socket: WebSocket) -> bool:
+    """Tell whether a page of this very host asks, as a browser says it; other programs say nothing.
+
+    A program that is no browser and means to watch can say what a page of ours would.
+    """
     origin = socket.headers.get("origin")
-    return origin is None or urlparse(origin).netloc == socket.headers.get("host")
+    return origin is not None and urlparse(origin).netloc == socket.headers.get("host")

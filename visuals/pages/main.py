@@ -19,6 +19,7 @@ from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
+from visuals.panel.server_line import server_line
 
 STYLE = Path(__file__).parent / "pages.css"
 
@@ -80,6 +81,7 @@ def main() -> None:
     )
     st.html(STYLE)
     st.logo(str(ASSETS / "logo.svg"), size="large")
+    server_line()
     st.navigation(
         [
             LIVE,

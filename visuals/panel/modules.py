@@ -68,6 +68,11 @@ def badge_styles() -> str:
     return (_STYLES / "badge.css").read_text(encoding="utf-8")
 
 
+def server_styles() -> str:
+    """Return the style sheet of the line about a server that is gone."""
+    return (_STYLES / "server.css").read_text(encoding="utf-8")
+
+
 def styles() -> str:
     """Return all styles of the live panel as one sheet."""
     return "\n".join((_STYLES / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_ORDER)

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from inference.process.messages import CaptureAttention
 from inference.records.attention import AttentionChoice
-from tests.visuals.live_doubles import FIRST, CapturedHub, taken_apart, viewers_left
+from tests.visuals.live_doubles import FIRST, FROM_HERE, CapturedHub, taken_apart, viewers_left
 from tests.visuals.traces import trace_of
 from visuals.live.attention_feed import Captured
 from visuals.live.attention_route import attention_routes
@@ -27,7 +27,9 @@ def under_test() -> CapturedHub:
 
 @pytest.fixture
 def client(under_test: CapturedHub) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=attention_routes(under_test.hub))) as test_client:
+    with TestClient(
+        Starlette(routes=attention_routes(under_test.hub)), headers=FROM_HERE
+    ) as test_client:
         yield test_client
 
 

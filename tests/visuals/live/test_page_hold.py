@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from inference.process.messages import Action, Control, RunEnded, RunStarted, StateChanged
 from inference.records.status import RunState
 from tests.builders import order, run_info
-from tests.visuals.live_doubles import PATIENCE_S, HubUnderTest
+from tests.visuals.live_doubles import FROM_HERE, PATIENCE_S, HubUnderTest
 from visuals.live.live_run import LiveRun
 from visuals.live.route import drawing_s, frame_interval_s, live_routes
 
@@ -26,7 +26,9 @@ def under_test() -> HubUnderTest:
 
 @pytest.fixture
 def client(under_test: HubUnderTest) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=live_routes(under_test.hub))) as test_client:
+    with TestClient(
+        Starlette(routes=live_routes(under_test.hub)), headers=FROM_HERE
+    ) as test_client:
         yield test_client
 
 

@@ -18,7 +18,7 @@ from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.records.telemetry import TelemetrySample
 from tests.builders import byte_id
-from tests.visuals.live_doubles import HubUnderTest, viewers_left
+from tests.visuals.live_doubles import FROM_HERE, HubUnderTest, viewers_left
 from visuals.live.live_run import LiveRun
 from visuals.live.route import frame_interval_s, live_routes
 
@@ -36,7 +36,9 @@ def under_test() -> HubUnderTest:
 
 @pytest.fixture
 def client(under_test: HubUnderTest) -> Iterator[TestClient]:
-    with TestClient(Starlette(routes=live_routes(under_test.hub))) as test_client:
+    with TestClient(
+        Starlette(routes=live_routes(under_test.hub)), headers=FROM_HERE
+    ) as test_client:
         yield test_client
 
 
@@ -146,6 +148,19 @@ def test_only_pages_of_this_host_may_watch(
     with refusal, client.websocket_connect(address, headers={"origin": origin}) as socket:
         frames = frames_until_closed(socket)
         assert frames[-1]["run"]["final"] is True
+
+
+def test_the_right_token_alone_is_not_enough(under_test: HubUnderTest) -> None:
+    run = under_test.begin()
+    nobodys = TestClient(Starlette(routes=live_routes(under_test.hub)))
+
+    with (
+        pytest.raises(WebSocketDisconnect) as refusal,
+        nobodys.websocket_connect(f"/live/run/{run.run_id}?k={run.token}"),
+    ):
+        pass
+
+    assert refusal.value.code == POLICY_VIOLATION
 
 
 def test_a_viewer_is_counted_while_the_socket_is_open(

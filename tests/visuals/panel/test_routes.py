@@ -26,7 +26,7 @@ def test_the_entries_and_all_that_they_import_come_from_one_versions_folder(
     client: TestClient,
 ) -> None:
     seen: set[str] = set()
-    entries = ("main.js", "loading_line.js", "check_badge.js")
+    entries = ("main.js", "loading_line.js", "check_badge.js", "server_line.js")
     waiting = [f"{scripts_address()}/0/{entry}" for entry in entries]
     while waiting:
         address = waiting.pop()

@@ -45,6 +45,12 @@ export type LoadingComponent = {
   parentElement: HTMLElement | ShadowRoot;
 };
 
+/** What Streamlit calls the script of the line about the server with. */
+export type ServerComponent = {
+  data: { entry: string; scripts: string; server_address: string; server: string };
+  parentElement: HTMLElement | ShadowRoot;
+};
+
 /** What was checked of the model held, as the server says it. */
 export type BadgeStatus = { model: string; state: string; words: string; is_changing: boolean };
 

@@ -1,0 +1,89 @@
+// The line about the server: nothing while it is there, and within seconds that it is gone, or that
+// another was started in its place. It never reports anything to the page.
+
+/** @import { ServerComponent } from "./types.js" */
+
+import { make, makeButton } from "./elements.js";
+
+export const TRIED_EVERY_MS = 1000;
+export const TRIES_BEFORE_SAYING = 2; // a server that only closed one socket answers the first
+
+const GONE = "The server does not answer. What you see came before that, and nothing here can be steered.";
+const ANEW = "The server was started anew, so nothing on this page can be steered. Reload the page to go on.";
+
+/**
+ * Follow the server where Streamlit says.
+ * @param {ServerComponent} component
+ * @param {{ base: URL }} how
+ */
+export function open(component, { base }) {
+  return new ServerLine(component, base);
+}
+
+class ServerLine {
+  /**
+   * @param {ServerComponent} component
+   * @param {URL} base Where the server is.
+   */
+  constructor(component, base) {
+    this.component = component;
+    this.address = new URL(component.data.server_address, base);
+    this.address.protocol = base.protocol === "https:" ? "wss:" : "ws:";
+    this.failures = 0;
+    this.answer = component.data.server; // which server answered last
+    this.isClosed = false;
+    /** @type {WebSocket | null} */
+    this.socket = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.timer = undefined;
+    this.host = make("div", "line");
+    this.host.setAttribute("role", "alert");
+    this.words = make("span");
+    this.button = makeButton("Reload the page", () => location.reload());
+    this.host.append(this.words, this.button);
+    component.parentElement.append(this.host);
+    this.show();
+    this.connect();
+  }
+
+  /** @param {ServerComponent} component The page was drawn again, by whichever server is there. */
+  call(component) {
+    this.component = component;
+    this.show();
+  }
+
+  show() {
+    const isAnew = this.answer !== this.component.data.server;
+    const isGone = this.failures >= TRIES_BEFORE_SAYING;
+    const words = isGone ? GONE : isAnew ? ANEW : "";
+    if (this.words.textContent !== words) this.words.textContent = words;
+    this.button.hidden = isGone;
+    this.host.hidden = !words;
+  }
+
+  connect() {
+    const socket = new WebSocket(this.address);
+    this.socket = socket;
+    socket.onmessage = (event) => {
+      if (socket !== this.socket) return;
+      this.failures = 0;
+      this.answer = String(event.data);
+      this.show();
+    };
+    socket.onclose = () => {
+      if (socket !== this.socket || this.isClosed) return;
+      this.failures += 1;
+      this.show();
+      this.timer = setTimeout(() => this.connect(), TRIED_EVERY_MS);
+    };
+  }
+
+  close() {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    const socket = this.socket;
+    this.socket = null;
+    socket?.close();
+    this.host.remove();
+  }
+}
