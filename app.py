@@ -56,7 +56,7 @@ routes = [
     *engine_routes(app_hub()),
     *check_routes(app_hub()),
     *roofs_routes(app_hub()),
-    *server_routes(),
+    *server_routes(app_hub()),
     *panel_routes(),
     *page_routes(),
 ]

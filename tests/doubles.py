@@ -105,16 +105,22 @@ class ScriptedEngine:
         commands: Everything sent to it, in order.
         reply: Gives one reply to whoever started it.
         is_closed: True once it was closed.
+        is_killed: True once it was killed.
     """
 
     def __init__(self, on_reply: Callable[[Reply], None]) -> None:
         self.commands: list[Command] = []
         self.reply = on_reply
         self.is_closed = False
+        self.is_killed = False
 
     def send(self, command: Command) -> None:
         """Remember a command."""
         self.commands.append(command)
+
+    def kill(self) -> None:
+        """Remember that it was killed."""
+        self.is_killed = True
 
     def close(self) -> None:
         """Remember that it ended."""

@@ -53,6 +53,13 @@ class EngineClient:
                 # The engine died; the reading thread has yet to report it.
                 return
 
+    def kill(self) -> None:
+        """End the engine at once, even one that is frozen; ``EngineDied`` is reported."""
+        with self._lock:
+            process = self._process
+        if process is not None:
+            process.kill()
+
     def close(self) -> None:
         """End the engine and wait for it, killing it if it does not end in time."""
         with self._lock:

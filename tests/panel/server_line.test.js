@@ -6,6 +6,8 @@ import { open, TRIED_EVERY_MS, TRIES_BEFORE_SAYING } from "../../visuals/panel/s
 
 const BASE = new URL("https://host/prefix/");
 
+const news = (server, engine = "") => ({ server, engine });
+
 class Socket {
   /** @type {Socket[]} */
   static made = [];
@@ -19,8 +21,8 @@ class Socket {
     this.isClosed = true;
   }
 
-  says(text) {
-    this.onmessage({ data: text });
+  says(server, engine = "") {
+    this.onmessage({ data: JSON.stringify(news(server, engine)) });
   }
 
   drops() {
@@ -34,7 +36,7 @@ function opened(context) {
   Socket.made = [];
   globalThis.WebSocket = Socket;
   const parent = document.createElement("div");
-  const data = { entry: "server_line.js", scripts: "", server_address: "live/server", server: "first" };
+  const data = { entry: "server_line.js", scripts: "", server_address: "live/server", drawn: news("first") };
   const line = open({ data, parentElement: parent }, { base: BASE });
   const host = parent.querySelector("[role=alert]");
   return { line, host, data, parent, socket: () => Socket.made.at(-1) };
@@ -95,8 +97,18 @@ test("nothing is said any more once the server that is there has drawn the page"
   socket().says("second");
   assert.equal(host.hidden, false);
 
-  line.call({ data: { ...data, server: "second" }, parentElement: parent });
+  line.call({ data: { ...data, drawn: news("second") }, parentElement: parent });
 
+  assert.equal(host.hidden, true);
+});
+
+test("an engine that died is said while the server goes on", (context) => {
+  const { host, socket } = opened(context);
+  socket().says("first", "The engine process ended unexpectedly while it was idle.");
+
+  assert.match(host.textContent, /engine process ended/);
+  assert.equal(host.querySelector("button").hidden, true);
+  socket().says("first");
   assert.equal(host.hidden, true);
 });
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 from dataclasses import dataclass
 
 from inference.models.chat_templates import Render
@@ -30,11 +29,15 @@ from inference.process.messages import (
 )
 from inference.records.errors import TokenByTokenError
 from inference.records.status import RunState
+from visuals.live.engine_restarts import EngineRestarts, exit_words
 from visuals.live.live_run import LiveRun
 from visuals.live.model_slot import HeldModel
 from visuals.live.run_queue import RunQueue
+from visuals.live.stop_limit import FROZEN, StopLimit
 
 log = logging.getLogger(__name__)
+
+ENDED_HERE = "The engine did not answer when it was told to stop, so it was ended and started anew."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,18 @@ class EngineReplies:
     Attributes:
         queue: Where the runs are, and all that a reply may be about.
         render: Applies the chat template of a model that was loaded.
+        restarts: Says whether an engine that died is started anew.
+        stops: Whether it was ended here, since it did not heed a stop.
     """
 
     queue: RunQueue
     render: Render
+    restarts: EngineRestarts
+    stops: StopLimit
 
     def receive(self, reply: Reply) -> None:
         """Take one reply; called on the client's reading thread."""
+        self.stops.heard()
         if isinstance(reply, ModelReady):
             self._model_is_ready(reply)
             return
@@ -79,6 +87,8 @@ class EngineReplies:
 
     def _receive_measurement(self, reply: Measuring | MeasureEnded) -> None:
         self.queue.measurements.receive(reply)
+        if isinstance(reply, MeasureEnded):
+            self.stops.over()
         measured = reply.ceilings if isinstance(reply, MeasureEnded) else None
         if measured is not None:
             self.queue.registry.add_ceilings(measured)
@@ -92,6 +102,8 @@ class EngineReplies:
     def _receive_run(self, reply: Stepped | Sampled | RunStarted | StateChanged | RunEnded) -> None:
         queue = self.queue
         run, held = queue.registry.active, queue.model.held
+        if isinstance(reply, RunStarted):
+            self.restarts.forget()
         if run is None or held is None:
             return  # the last words of a run that is over
         if not isinstance(reply, RunEnded):
@@ -99,6 +111,7 @@ class EngineReplies:
             if isinstance(reply, RunStarted) and run.recording is not None:
                 queue.captures.started(run.run_id, run.recording)
             return
+        self.stops.over()
         run.unavailable = reply.unavailable
         queue.registry.active = None
         queue.finish(run, reply.state, reply.message)
@@ -129,30 +142,43 @@ class EngineReplies:
 
     def _engine_died(self, reply: EngineDied) -> None:
         queue = self.queue
+        is_frozen = self.stops.is_ended
+        self.stops.over()
         sentence = (
-            f"the engine process ended unexpectedly ({_exit_words(reply.exit_code)}); "
-            "what was recorded is kept and the next run starts a new engine"
+            FROZEN
+            if is_frozen
+            else f"the engine process ended unexpectedly ({exit_words(reply.exit_code)}); "
+            "what was recorded is kept, and another engine is started"
         )
         log.error(sentence)
+        doing = self._doing()
         queue.measurements.died(sentence)
         queue.checks.no_model(sentence)
         queue.captures.died()
         active = queue.registry.active
+        held = queue.model.held
+        is_again = self.restarts.died(doing, reply.exit_code, has_model=held is not None)
+        if is_frozen:
+            self.restarts.was_ended(ENDED_HERE)
         if queue.model.loading is not None:
             self._loading_failed(sentence)
             return
-        queue.model.clear()
+        queue.model.clear(error="" if is_again or held is None else self.restarts.words)
         queue.registry.active = None
         if active is not None:
-            queue.finish(active, RunState.FAILED, sentence)
+            queue.finish(active, RunState.STOPPED if is_frozen else RunState.FAILED, sentence)
+        if held is not None and is_again and not queue.registry.waiting:
+            queue.model.load(held.ready.request)  # before a measurement that waits for the model
         queue.advance()
 
-
-def _exit_words(exit_code: int | None) -> str:
-    """Return what an exit code says: a process killed from outside often was out of memory."""
-    if exit_code is not None and -exit_code == signal.SIGKILL:
-        return f"exit code {exit_code}: killed, by a system short of memory perhaps"
-    return f"exit code {exit_code}"
+    def _doing(self) -> str:
+        """Return what the engine is doing."""
+        queue = self.queue
+        if queue.model.loading is not None:
+            return "while it loaded the model"
+        if queue.registry.active is not None:
+            return "during a run"
+        return "while it measured" if queue.measurements.is_going else "while it was idle"
 
 
 def _wanted(run: LiveRun) -> LoadModel | None:

@@ -37,6 +37,7 @@ from visuals.live.attention_feed import Captured, played
 from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.engine_replies import EngineReplies
+from visuals.live.engine_restarts import EngineRestarts
 from visuals.live.idle_measuring import IdleMeasuring
 from visuals.live.live_run import LiveRun, new_id
 from visuals.live.model_checks import ModelChecks, ModelCheckStatus
@@ -45,6 +46,7 @@ from visuals.live.pause_limit import PauseLimit
 from visuals.live.playback import Replay
 from visuals.live.registry import Registry
 from visuals.live.run_queue import RunQueue
+from visuals.live.stop_limit import StopLimit
 from visuals.live.surroundings import EngineLink, Surroundings
 
 HOUSEKEEPING_S = 1.0
@@ -86,7 +88,9 @@ class Hub:
         self._pauses = PauseLimit(
             registry=self._registry, now=around.now, limit_s=around.pause_limit_s
         )
-        self._replies = EngineReplies(self._queue, around.render)
+        self._restarts = EngineRestarts(around.now)
+        self._stops = StopLimit(around.now)
+        self._replies = EngineReplies(self._queue, around.render, self._restarts, self._stops)
         self._idle_measuring = IdleMeasuring(self._queue, around.now)
 
     def _ready(self) -> ModelReady | None:
@@ -209,6 +213,8 @@ class Hub:
             elif run is self._registry.active:
                 self._pauses.controlled(run)
                 self._engine.send(control)
+                if action is Action.STOP:
+                    self._stops.asked()
             elif run not in self._registry.waiting:
                 return
             elif action is Action.STOP:
@@ -222,6 +228,10 @@ class Hub:
         """Return what the engine holds or is loading."""
         with self._lock:
             return self._model.status()
+
+    def engine_words(self) -> str:
+        """Return what happened to the engine that nobody asked for; empty where nothing did."""
+        return self._restarts.words
 
     def codec(self) -> TextCodec | None:
         """Return the held model's text codec; None while no model is loaded."""
@@ -297,6 +307,8 @@ class Hub:
     def stop_measuring(self) -> None:
         """End the measurement that goes or waits; without one, do nothing."""
         with self._lock:
+            if self._measurements.is_going:
+                self._stops.asked()
             self._measurements.stop()
 
     def measure_status(self) -> MeasureStatus:
@@ -388,6 +400,12 @@ class Hub:
                 run.stop_reason = self._pauses.ended_words()
                 self.control(run, Action.STOP)
 
+    def end_frozen(self) -> None:
+        """End an engine that has not heeded a stop for a while; another one is started."""
+        with self._lock:
+            if self._stops.is_overdue():
+                self._engine.kill()
+
     def measure_when_idle(self, machine_busy: float) -> None:
         """Measure the roofs of the model held if they are missing and the engine is idle.
 
@@ -398,7 +416,7 @@ class Hub:
             self._idle_measuring.tick(machine_busy)
 
     def keep_house(self, stop: threading.Event, machine_busy: Callable[[], float]) -> None:
-        """Stop unwatched and overdue runs and look for missing roofs, once a second, on a thread.
+        """Do once a second, on a thread, what has to be done by the time.
 
         Args:
             stop: Set at the end.
@@ -407,6 +425,7 @@ class Hub:
         while not stop.wait(HOUSEKEEPING_S):
             self.abandon_unwatched()
             self.stop_overdue()
+            self.end_frozen()
             self.measure_when_idle(machine_busy())
 
     def close(self) -> None:

@@ -26,6 +26,10 @@ class EngineLink(Protocol):
         """Send a command."""
         ...
 
+    def kill(self) -> None:
+        """End the process at once; its end is reported."""
+        ...
+
     def close(self) -> None:
         """End the process."""
         ...

@@ -22,6 +22,7 @@ from visuals.pages.measure_controls import (
     engine_activity,
     measure_controls,
     watch_engine,
+    without_model,
 )
 from visuals.pages.recorded import recorded_line
 from visuals.pages.roofs import roofs_caption
@@ -41,7 +42,7 @@ def batching_page(hub: Hub) -> None:
     ready = drawn.ready
     with here:
         if ready is None:
-            st.info("The model is still loading; it can be measured once it is loaded.")
+            st.info(without_model(hub, "it can be measured once it is loaded"))
             _recorded(is_alone=True)
         else:
             _here(hub, ready)

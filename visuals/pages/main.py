@@ -81,7 +81,7 @@ def main() -> None:
     )
     st.html(STYLE)
     st.logo(str(ASSETS / "logo.svg"), size="large")
-    server_line()
+    server_line(app_hub())
     st.navigation(
         [
             LIVE,

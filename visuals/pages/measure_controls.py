@@ -73,6 +73,16 @@ def engine_activity(hub: Hub) -> EngineActivity:
     return EngineActivity(kind=kind, ready=status.ready, is_loading=status.stage is not None)
 
 
+def without_model(hub: Hub, then: str) -> str:
+    """Return why there is no model, and what comes once there is."""
+    status = hub.engine_status()
+    if status.error:
+        return f"No model is loaded: {escaped(status.error)}"
+    if status.stage is None:
+        return f"No model is loaded. Start a run on the Live page to load one; {then}."
+    return f"The model is still loading; {then}."
+
+
 def watch_engine(hub: Hub, drawn: EngineActivity) -> None:
     """Run the page again once the engine is doing something else than when the page was drawn.
 

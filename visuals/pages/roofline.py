@@ -12,7 +12,7 @@ from inference.process.messages import ModelReady
 from visuals.live.hub import Hub
 from visuals.pages.crossover import crossover_section
 from visuals.pages.markdown import escaped
-from visuals.pages.measure_controls import engine_activity, watch_engine
+from visuals.pages.measure_controls import engine_activity, watch_engine, without_model
 from visuals.pages.roofs import roofs_section
 from visuals.pages.session import enter_page
 from visuals.pages.what_if import whatif_section
@@ -34,7 +34,7 @@ def roofline_page(hub: Hub, jobs: ShapeJobs) -> None:
         roofs_section(hub, ready, is_ready=_model_line(hub, ready))
     with turn:
         if ready is None:
-            st.info("The model is still loading; its crossover is counted once it is loaded.")
+            st.info(without_model(hub, "its crossover is counted once it is loaded"))
         crossover_section(hub, ready)
     with elsewhere:
         whatif_section(hub, jobs)
@@ -46,6 +46,9 @@ def _model_line(hub: Hub, ready: ModelReady | None) -> bool:
     if ready is not None:
         return True
     status = hub.engine_status()
+    if status.stage is None and not status.error:
+        st.info(without_model(hub, "the roofs can be measured all the same"))
+        return True
     if status.error:
         st.warning(f"The default model could not be loaded: {escaped(status.error)}")
     elif status.stage is not None:

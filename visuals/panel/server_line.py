@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from streamlit.components import v2
 
-from visuals.live.server_route import SERVER_PATH, server_id
+from visuals.live.hub import Hub
+from visuals.live.server_route import SERVER_PATH, server_item
 from visuals.panel.modules import loader, server_styles
 from visuals.panel.routes import scripts_address
 
@@ -17,14 +18,14 @@ _component = v2.component(
 )
 
 
-def server_line() -> None:
-    """Say it where the server does not answer any more, or is another than drew the page."""
+def server_line(hub: Hub) -> None:
+    """Say it where the server is gone or another than drew the page, or its engine died."""
     _component(
         key="server-line",
         data={
             "entry": "server_line.js",
             "scripts": scripts_address(),
             "server_address": SERVER_PATH,
-            "server": server_id(),
+            "drawn": server_item(hub),
         },
     )

@@ -131,6 +131,20 @@ def test_a_killed_engine_is_reported_and_the_next_command_starts_another(
     assert engine.client.process_id not in (None, process_id)
 
 
+def test_a_frozen_engine_can_be_ended_and_the_next_command_starts_another(
+    engine: EngineUnderTest, tiny_model_folder: Path
+) -> None:
+    engine.load(tiny_model_folder)
+    process_id = engine.client.process_id
+    assert process_id is not None
+    os.kill(process_id, signal.SIGSTOP)
+
+    engine.client.kill()
+
+    assert engine.until(EngineDied).exit_code == -signal.SIGKILL
+    engine.load(tiny_model_folder)
+
+
 def test_a_model_that_is_not_there_is_a_sentence_and_the_engine_lives_on(
     engine: EngineUnderTest, tmp_path: Path, tiny_model_folder: Path
 ) -> None:

@@ -1,7 +1,7 @@
-// The line about the server: nothing while it is there, and within seconds that it is gone, or that
-// another was started in its place. It never reports anything to the page.
+// The line about the server: nothing while all is well, and within seconds that it is gone, that
+// another was started in its place, or that its engine died. It never reports anything to the page.
 
-/** @import { ServerComponent } from "./types.js" */
+/** @import { ServerComponent, ServerNews } from "./types.js" */
 
 import { make, makeButton } from "./elements.js";
 
@@ -30,7 +30,8 @@ class ServerLine {
     this.address = new URL(component.data.server_address, base);
     this.address.protocol = base.protocol === "https:" ? "wss:" : "ws:";
     this.failures = 0;
-    this.answer = component.data.server; // which server answered last
+    /** @type {ServerNews} What the server said last. */
+    this.news = component.data.drawn;
     this.isClosed = false;
     /** @type {WebSocket | null} */
     this.socket = null;
@@ -48,16 +49,18 @@ class ServerLine {
 
   /** @param {ServerComponent} component The page was drawn again, by whichever server is there. */
   call(component) {
+    const { drawn } = component.data;
+    if (drawn.server !== this.component.data.drawn.server) this.news = drawn;
     this.component = component;
     this.show();
   }
 
   show() {
-    const isAnew = this.answer !== this.component.data.server;
+    const isAnew = this.news.server !== this.component.data.drawn.server;
     const isGone = this.failures >= TRIES_BEFORE_SAYING;
-    const words = isGone ? GONE : isAnew ? ANEW : "";
+    const words = isGone ? GONE : isAnew ? ANEW : this.news.engine;
     if (this.words.textContent !== words) this.words.textContent = words;
-    this.button.hidden = isGone;
+    this.button.hidden = isGone || !isAnew;
     this.host.hidden = !words;
   }
 
@@ -67,7 +70,7 @@ class ServerLine {
     socket.onmessage = (event) => {
       if (socket !== this.socket) return;
       this.failures = 0;
-      this.answer = String(event.data);
+      this.news = JSON.parse(event.data);
       this.show();
     };
     socket.onclose = () => {

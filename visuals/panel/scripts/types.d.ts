@@ -45,9 +45,12 @@ export type LoadingComponent = {
   parentElement: HTMLElement | ShadowRoot;
 };
 
+/** Which server it is, and what happened to its engine that nobody asked for. */
+export type ServerNews = { server: string; engine: string };
+
 /** What Streamlit calls the script of the line about the server with. */
 export type ServerComponent = {
-  data: { entry: string; scripts: string; server_address: string; server: string };
+  data: { entry: string; scripts: string; server_address: string; drawn: ServerNews };
   parentElement: HTMLElement | ShadowRoot;
 };
 
