@@ -15,9 +15,9 @@ Fields = Mapping[str, object]
 
 # A field that states a size, by its name's last word, and the largest that any model could have.
 LIMITS = (
-    (re.compile(r"(^|_)n(um)?_(\w+_)?layers?(_|$)|^(encoder|decoder)_layers$"), 10_000),
+    (re.compile(r"(^|_)n(um)?_(\w+_)?layers?(_|$)|^(encoder|decoder)_layers$"), 2_000),
     (re.compile(r"(^|_)n(um)?_(\w+_)?(heads?|groups?|kv)$|_heads(_per_layer)?$"), 100_000),
-    (re.compile(r"(^|_)n(um)?_(\w+_)?experts?(_\w+)?$|^(moe|n)_(topk|top_k|k)$"), 100_000),
+    (re.compile(r"(^|_)n(um)?_(\w+_)?experts?(_\w+)?$|^(moe|n)_(topk|top_k|k)$"), 10_000),
     (re.compile(r"vocab(_size)?$|^n_vocab$"), 100_000_000),
     (re.compile(r"position|_positions$|seq_len|context_len|sliding_window|chunk"), 10_000_000_000),
     (

@@ -211,6 +211,7 @@ def test_a_class_of_the_files_repository_is_said_not_to_be_counted() -> None:
     ("change", "words"),
     [
         ({"num_hidden_layers": 10_000_000}, "num_hidden_layers is 10,000,000"),
+        ({"num_hidden_layers": 2_001}, "no model has more than 2,000"),
         ({"hidden_size": 10**12}, "hidden_size is 1,000,000,000,000"),
         ({"intermediate_size": -4}, "intermediate_size is -4"),
         ({"vocab_size": "many"}, "vocab_size is 'many'"),
@@ -220,7 +221,7 @@ def test_a_class_of_the_files_repository_is_said_not_to_be_counted() -> None:
         ({"hidden_size": float("nan")}, "hidden_size is nan"),
         ({"num_hidden_layers": True}, "num_hidden_layers is True"),
         ({"num_attention_heads_per_layer": [4, 4]}, "num_attention_heads_per_layer"),
-        ({"hidden_size": 10**7, "intermediate_size": 10**7, "num_hidden_layers": 10**4}, "param"),
+        ({"hidden_size": 10**7, "intermediate_size": 10**7, "num_hidden_layers": 2_000}, "param"),
         ({"sliding_window_pattern": "LXG"}, "sliding_window_pattern is 'LXG'"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
