@@ -8,6 +8,7 @@ that a living process writes it; the system lets go of it when the process ends.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -73,14 +74,19 @@ class Journal:
         self._written = trace
 
     def remove(self) -> None:
-        """Take the journal away: its run is kept elsewhere, or not worth it."""
-        self._path.unlink(missing_ok=True)
+        """Take the journal away: its run is kept elsewhere, or not worth it.
+
+        A folder that may not be changed any more keeps it, to be recovered once more.
+        """
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:
         """Let go of the journal and leave it to be recovered."""
         self._lock.release(force=True)
-        _lock_path(self._path).unlink(missing_ok=True)
+        with suppress(OSError):  # a folder that became read-only; nobody holds the lock
+            _lock_path(self._path).unlink(missing_ok=True)
 
 
 def no_room(folder: Path, error: Exception) -> str:

@@ -13,19 +13,23 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, RootModel, ValidationError
+from pydantic import ConfigDict, Field, RootModel, ValidationError
 from pydantic.dataclasses import dataclass
+from pydantic_core import SchemaValidator
 
 from inference.records.errors import InputError, RunFileError
 from inference.records.run import SCHEMA_VERSION, RunTrace
 from inference.records.steps import Phase, RowStep
 from inference.runs.packed_attention import attention_problem
+from inference.runs.strict_reading import check_values, strict_validator
 from inference.storage.atomic_write import replace_file
 from inference.storage.named_files import write_named_file
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
+MAX_RUNS = 10_000  # in one file
+LONGEST_TIME_S = 1e9  # thirty years
 # Records are plain dataclasses without settings of their own, so these hold for all inside.
 STRICT = ConfigDict(
     strict=True,
@@ -97,9 +101,10 @@ def read_bytes(content: bytes) -> tuple[RunTrace, ...]:
         raise RunFileError(msg)
     text = text.removeprefix(b"\xef\xbb\xbf").strip()
     listed = with_current_names(text if text.startswith(b"[") else b"[" + text + b"]")
+    check_values(listed)
     _check_heads(listed)
     try:
-        runs = _runs_model().model_validate_json(listed).root
+        runs = _runs_validator().validate_json(listed)
     except ValidationError as error:
         msg = f"the run file is damaged: {_complaint(error)}; save the run again"
         raise RunFileError(msg) from error
@@ -150,6 +155,22 @@ def _runs_model() -> type[RootModel[tuple[RunTrace, ...]]]:
     return Runs
 
 
+@cache
+def _runs_validator() -> SchemaValidator:
+    """Return what reads runs, likewise."""
+    return strict_validator(_runs_model())
+
+
+@cache
+def _heads_validator() -> SchemaValidator:
+    """Return what reads the heads of runs, likewise."""
+
+    class Heads(RootModel[Annotated[list[_Head], Field(max_length=MAX_RUNS)]]):
+        model_config = STRICT
+
+    return strict_validator(Heads)
+
+
 def _unpacked(content: bytes) -> bytes:
     """Return at most one byte more than the cap, so that a small bomb stays small."""
     try:
@@ -166,12 +187,8 @@ def _unpacked(content: bytes) -> bytes:
 
 def _check_heads(listed: bytes) -> None:
     """Raise RunFileError unless every run is JSON of a schema this program reads."""
-
-    class Heads(RootModel[list[_Head]]):
-        model_config = STRICT
-
     try:
-        heads = Heads.model_validate_json(listed).root
+        heads = _heads_validator().validate_json(listed)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         is_json = first["type"] != "json_invalid"
@@ -202,7 +219,7 @@ def _complaint(error: ValidationError) -> str:
 
 def _check_consistent(run: RunTrace, index: int) -> None:
     """Raise RunFileError where parts of a run contradict each other."""
-    checks = (_request_problem, _event_problem, _growth_problem, attention_problem)
+    checks = (_request_problem, _time_problem, _event_problem, _growth_problem, attention_problem)
     for check in checks:
         problem = check(run)
         if problem is not None:
@@ -221,6 +238,22 @@ def _request_problem(run: RunTrace) -> str | None:
         return "outputs: a request_id that is not among the requests"
     if any(token < 0 for request in run.requests for token in request.prompt_ids):
         return "requests: prompt_ids holds a negative id"
+    return None
+
+
+def _time_problem(run: RunTrace) -> str | None:
+    """Return where a time is beyond all reason, so that sums of them would be too."""
+    for index, request in enumerate(run.requests):
+        if not 0 <= request.arrival_s <= LONGEST_TIME_S:
+            return f"requests[{index}].arrival_s: {request.arrival_s:g} s"
+    for index, event in enumerate(run.events):
+        times = (event.started_s, event.duration_s, event.capture_s or 0.0)
+        parts = tuple(part.duration_s for part in event.parts)
+        if max(map(abs, times + parts)) > LONGEST_TIME_S:
+            return f"events[{index}]: a time of more than thirty years"
+    for index, sample in enumerate(run.telemetry):
+        if abs(sample.at_s) > LONGEST_TIME_S:
+            return f"telemetry[{index}].at_s: more than thirty years"
     return None
 
 

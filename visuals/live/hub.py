@@ -33,6 +33,7 @@ from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
 from inference.runs.packed_attention import packed_together
+from inference.runs.store import RUN_KEY
 from visuals.live.attention_feed import Captured, played
 from visuals.live.attention_requests import Captures
 from visuals.live.calibration import Measurements, MeasureStatus
@@ -139,6 +140,9 @@ class Hub:
         """Register a finished run that was read from a file, and return it."""
         with self._lock:
             run_id = f"file-{trace.info.run_id}"
+            if not RUN_KEY.fullmatch(trace.info.run_id):  # no address of ours could name it
+                same = (run for run in self._registry.all() if run.recorded == trace)
+                return next(same, None) or self._registry.add_recorded(trace, f"file-{new_id()}")
             there = self._registry.find(run_id)
             if there is not None and there.recorded == trace:
                 return there
