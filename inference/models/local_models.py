@@ -42,9 +42,14 @@ def is_whole(weights: Path) -> bool:
             return False
         try:
             header: dict[str, dict[str, list[int]]] = json.loads(file.read(header_bytes))
-        except ValueError:
+            ends = [
+                int(entry["data_offsets"][1])
+                for key, entry in header.items()
+                if key != "__metadata__"
+            ]
+        # A header that is no object of tensors, as another program or a disk may leave it.
+        except (ValueError, RecursionError, AttributeError, TypeError, LookupError):
             return False
-    ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
     return weights.stat().st_size == 8 + header_bytes + max(ends, default=0)
 
 
