@@ -59,7 +59,7 @@ def test_three_uploaded_prompts_are_compared_and_the_report_opens_offline(
     page.get_by_text("Prompts to compare (at most 16, of 3)").first.wait_for()
     new_tokens(tab, 4)
     page.locator(".st-key-start-comparison button").first.click()
-    page.locator("table.figures").wait_for()
+    page.locator("table.figures", has_text=PROMPTS[0]).wait_for()  # not the recorded one
 
     report = download(page, "Report (HTML)", tmp_path / "report.html")
     runs = read(download(page, "Run file", tmp_path / "runs.json.gz"))
@@ -94,8 +94,10 @@ def test_a_kept_run_is_found_named_and_played_again(open_tab: OpenTab) -> None:
     page.get_by_text("Prompts to compare (at most 16, of 1)").first.wait_for()
     new_tokens(tab, 3)
     page.locator(".st-key-start-comparison button").first.click()
-    page.locator("table.figures").wait_for()
+    page.locator("table.figures", has_text="heliotrope").wait_for()  # not the recorded one
     page.get_by_role("link", name="Runs").click()
+    page.get_by_text("Recorded runs that come with the program").wait_for(state="hidden")
+    page.locator("table.figures").first.wait_for(state="hidden")  # of the page that was left
     page.get_by_role("textbox", name="Search").fill("heliotrope")
     page.get_by_role("textbox", name="Search").press("Enter")
     page.get_by_text("Say the word heliotrope.").first.wait_for()

@@ -128,7 +128,7 @@ def test_a_layer_without_attention_says_why_it_has_no_weights(
     finish(tab)
     wait_for_caption(tab, "attends to no token")
     assert "state" in held_tokens(tab)
-    assert "stored in 1 of 3 layers" in tab.page.locator(".panel-kv .caption").inner_text()
+    assert "in 1 of 3 layers" in tab.page.locator(".panel-kv .caption").inner_text()
     assert tab.complaints == []
 
 

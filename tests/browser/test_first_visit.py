@@ -20,7 +20,7 @@ PAGES = (
     ("compare", "A recorded comparison of three prompts", "table.figures"),
     ("roofline", "Recorded roofs", "[data-testid=stVegaLiteChart]"),
     ("batching", "A recorded sweep", "[data-testid=stVegaLiteChart]"),
-    ("device", "The device during a recorded run", "[data-testid=stDataFrame]"),
+    ("device", "The device during a recorded run", "table"),
     ("runs", "Recorded runs that come with the program", ".st-key-shipped button"),
 )
 

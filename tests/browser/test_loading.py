@@ -52,7 +52,7 @@ def test_scripts_that_do_not_come_are_said_and_fetched_again(page: Page, server:
     page.route("**/live/panel/*/0/*.js", lambda route: route.abort())
     page.goto(server.url)
 
-    expect(page.get_by_text("could not be loaded; trying again")).to_be_visible(
+    expect(page.get_by_text("The live panel could not be loaded; trying again")).to_be_visible(
         timeout=RECORDED_TIMEOUT_MS
     )
     recorded_run_is_drawn(page)

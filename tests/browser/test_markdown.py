@@ -21,7 +21,7 @@ def test_an_address_that_tries_to_be_markup_is_text(open_tab: Callable[..., Tab]
     links = "![x](http://e.example/x.png) http://e.example/y www.e.example z@e.example"
     page.goto(f"{page.url.split('?')[0]}?run={links}")
 
-    expect(page.get_by_text("is not kept here").first).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("which is not on this server").first).to_be_visible(timeout=60_000)
     assert page.locator("[data-testid=stAlert] :is(a, img)").count() == 0
     assert page.get_by_text("![x](http:").count() > 0
     assert not [url for url in asked if url.startswith("http://e.example")]

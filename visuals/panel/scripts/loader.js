@@ -3,6 +3,7 @@
 
 /** @import { Component } from "./types.js" */
 
+const PANEL = "main.js";
 const PAUSES_MS = [500, 1000, 2000, 4000, 8000];
 
 /**
@@ -75,7 +76,8 @@ class Mount {
   /** @param {unknown} error */
   failed(error) {
     if (!this.note.textContent) console.error("The live panel's modules could not be loaded:", error);
-    this.note.textContent = "The live panel could not be loaded; trying again.";
+    const part = this.entry === PANEL ? "The live panel" : "A part of this page";
+    this.note.textContent = `${part} could not be loaded; trying again.`;
   }
 
   /** @param {Component} component */
