@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -69,5 +70,11 @@ def one_line(sentence: str) -> str:
     return " ".join(sentence.split())
 
 
+def take_terminations() -> None:
+    """Have a SIGTERM do what Ctrl-C does: what was recorded until then is saved."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 if __name__ == "__main__":
+    take_terminations()
     sys.exit(main())

@@ -43,6 +43,8 @@ ROLES = {
     "system": "system",
     "developer": "system",
 }
+MOST_VALUES = 2**22  # of one JSON text: parsed, each takes up to a hundred bytes
+MOST_LINES = 2**20
 TOO_DEEP = "its lists and objects are nested too deep to be read; flatten it"
 
 
@@ -107,6 +109,10 @@ def _is_json_lines(text: str) -> bool:
 
 
 def _line_entries(text: str, file: Upload, settings: UploadSettings) -> Iterator[Entry]:
+    lines = text.count("\n")
+    if lines > MOST_LINES:
+        msg = f"it has {lines:,} lines and {MOST_LINES:,} are the most; cut it into parts"
+        raise InputError(msg)
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -139,6 +145,10 @@ def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -
 
 
 def _parsed(text: str, *, is_line: bool = False) -> Any:  # noqa: ANN401  JSON is anything
+    values = text.count(",") + text.count("[") + text.count("{")
+    if values > MOST_VALUES:
+        msg = f"it holds {values:,} values and {MOST_VALUES:,} are the most; cut it into parts"
+        raise InputError(msg)
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except RecursionError as error:

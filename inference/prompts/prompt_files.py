@@ -31,6 +31,7 @@ __all__ = ["LeftOut", "Upload", "UploadSettings", "UploadedPrompt", "Uploads"]
 
 MAX_BYTES = 50 * 2**20
 MAX_PROMPTS = 10_000
+MAX_ENTRIES = 200_000  # of one file, prompts or not
 SUFFIXES = ("txt", "md", "csv", "tsv", "parquet", "json", "jsonl")
 PASTED = "pasted text"
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -76,7 +77,11 @@ def _entries_of(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield what a file holds; a file that cannot be read is left out as a whole."""
     try:
         _check_size(file)
-        yield from _reader(file)(file, settings)
+        for number, entry in enumerate(_reader(file)(file, settings)):
+            if number >= MAX_ENTRIES:
+                yield f"its first {MAX_ENTRIES:,} entries are read, and it has more"
+                return
+            yield entry
     except InputError as error:
         yield LeftOut(source=file.name, place="the file", reason=str(error))
 
