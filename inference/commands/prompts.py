@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inference.commands import Subparsers, write_stdout
-from inference.prompts.prompt_files import MAX_BYTES, SUFFIXES, read_uploads
 from inference.records.errors import InputError
 from inference.records.prompts import Upload, Uploads, UploadSettings
 
@@ -21,7 +20,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "prompts", help="show what would be read from prompt files, and what is left out"
     )
-    parser.add_argument("files", nargs="+", type=Path, help=f"of kind {', '.join(SUFFIXES)}")
+    parser.add_argument("files", nargs="+", type=Path, help="text, tables, or JSON")
     parser.add_argument("--column", default="", help="the column or key that holds the prompts")
     parser.add_argument("--separator", default="", help="what separates prompts in a text file")
     parser.add_argument("--no-header", action="store_true", help="a table's first line is a prompt")
@@ -34,6 +33,8 @@ def run(args: argparse.Namespace) -> int:
     settings = UploadSettings(
         separator=args.separator, column=args.column, has_header=not args.no_header
     )
+    from inference.prompts.prompt_files import read_uploads  # noqa: PLC0415  not on every GPU machine
+
     read = read_uploads((upload_of(path) for path in args.files), settings)
     text = json.dumps(prompt_fields(read), indent=2) if args.json else "\n".join(_lines(read))
     write_stdout(f"{text}\n")
@@ -46,6 +47,8 @@ def upload_of(path: Path) -> Upload:
     Raises:
         InputError: It cannot be read.
     """
+    from inference.prompts.prompt_files import MAX_BYTES  # noqa: PLC0415  not on every GPU machine
+
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
@@ -61,6 +64,8 @@ def plain_prompts(path: Path) -> tuple[str, ...]:
     Raises:
         InputError: The file cannot be read, holds no prompt, or holds conversations.
     """
+    from inference.prompts.prompt_files import read_uploads  # noqa: PLC0415  not on every GPU machine
+
     read = read_uploads((upload_of(path),), UploadSettings())
     for line in _remarks(read):
         sys.stderr.write(f"{line}\n")

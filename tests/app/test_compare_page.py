@@ -123,10 +123,10 @@ def test_an_uploaded_table_shows_its_prompts_tokens_and_what_was_left_out(page: 
 
 
 def test_a_column_can_be_chosen_when_there_is_no_prompt_column(page: AppTest) -> None:
-    page.file_uploader[0].upload("a.csv", b"question,n\nwhy,1\nhow,2\n", "text/csv").run()
+    page.file_uploader[0].upload("a.csv", b"topic,n\nwhy,1\nhow,2\n", "text/csv").run()
     assert "no column prompt" in page.warning[0].value
 
-    page.selectbox(key="column").set_value("question").run()
+    page.selectbox(key="column").set_value("topic").run()
 
     assert not page.exception
     assert not page.warning

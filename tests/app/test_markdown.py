@@ -186,7 +186,7 @@ def test_prompt_files_and_failed_runs_of_a_comparison_are_text(stage: Stage) -> 
     stage.under_test.hub.preload(DEFAULT_LOAD)
     stage.under_test.engine.reply(model_ready())
     page = opened("compare")
-    page.file_uploader[0].upload(f"{HOSTILE}.csv", b"question\nwhy\n", "text/csv").run()
+    page.file_uploader[0].upload(f"{HOSTILE}.csv", b"topic,n\nwhy,1\n", "text/csv").run()
     check_text_only(page)
 
     page.toggle(key="warm-up").set_value(False)

@@ -98,7 +98,10 @@ def test_a_kept_runs_settings_make_a_run_like_it() -> None:
         chunk_tokens=2,
         cache=CacheKind.STATIC,
         is_captured=True,
+        split_every=order.split_every,  # what the page times of any run
+        is_prefill_split=False,
     )
+    assert order.split_every is not None
     assert settings_of_trace(batch_of(trace, 3)).batch_count == 3
 
 

@@ -107,7 +107,6 @@ def test_a_run_file_opened_again_begins_with_its_weights(open_tab: OpenTab, tmp_
     finished_run(tab)
     pick(tab, "Layer", "7")
     wait_for_caption(tab, "Layer 7, mean of 9 heads: query ")
-    told = canvas_words(tab)
     tab.page.get_by_role("button", name="Run file").click()
     with tab.page.expect_download() as saving:
         tab.page.get_by_role("button", name="Save this run").click()
@@ -125,7 +124,7 @@ def test_a_run_file_opened_again_begins_with_its_weights(open_tab: OpenTab, tmp_
     other.page.keyboard.press("Escape")
     wait_for_caption(other, "Layer 7, mean of 9 heads: query ")
 
-    assert canvas_words(other) == told
+    wait_until(lambda: canvas_words(other) == canvas_words(tab), state=lambda: canvas_words(other))
     pick(other, "Layer", "15")
     wait_for_caption(other, "Layer 15, mean of 9 heads: query ")
     assert other.complaints == []

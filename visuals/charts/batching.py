@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 
@@ -296,13 +297,15 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
     scale = alt.Scale(type="log", nice=False, padding=8)
     y = alt.Y(f"{field}:Q", title=title, scale=scale, axis=axis)
     colours = alt.Scale(domain=contexts, range=_colours(contexts))
-    color = alt.Color(
-        "context:N",
-        title="context",
-        sort=contexts,
-        scale=colours,
-        legend=alt.Legend(orient="top", titleOrient="left"),
-    )
+    # One legend stands for both, so both have to describe it alike.
+    alike: dict[str, Any] = {
+        "shorthand": "context:N",
+        "title": "context",
+        "sort": contexts,
+        "scale": colours,
+        "legend": alt.Legend(orient="top", titleOrient="left"),
+    }
+    color = alt.Color(**alike)
     tooltip = [
         alt.Tooltip("batch:Q", title="rows"),
         alt.Tooltip("context:N", title="context, tokens"),
@@ -339,7 +342,7 @@ def _over_batch(facts: BatchFacts, field: str, title: str, name: str) -> Chart:
                 x=x,
                 y=y,
                 color=color,
-                fill=alt.Fill("context:N", sort=contexts, scale=colours, legend=None),
+                fill=alt.Fill(**alike),
                 fillOpacity=alt.condition(is_sure, alt.value(1), alt.value(0)),
                 tooltip=[*tooltip, alt.Tooltip("note:N", title="reading")],
             ),

@@ -14,7 +14,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-PAGES = ("compare", "roofline", "batching", "device", "runs")
+from visuals.live.check_route import CHECK_PAGE
+
+PAGES = ("compare", "roofline", "batching", "device", "runs", CHECK_PAGE)
 # The last part of the address is the page; what stands before it, behind a proxy, is the server's.
 SCRIPT = (
     "<script>window.__streamlit = {BACKEND_BASE_URL: "

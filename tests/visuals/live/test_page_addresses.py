@@ -9,24 +9,22 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from visuals.live.check_route import CHECK_PAGE
 from visuals.live.page_addresses import PAGES, SCRIPT, page_routes
 
 MAIN = Path(__file__).resolve().parents[3] / "visuals" / "pages" / "main.py"
 
 
 def test_every_page_of_the_navigation_but_the_default_one_has_an_address() -> None:
-    addresses: list[object] = []
+    addresses: list[str] = []
+    named = {"CHECK_PAGE": CHECK_PAGE}
     for node in ast.walk(ast.parse(MAIN.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "st.Page":
-            told = {word.arg: ast.literal_eval(word.value) for word in _constants(node)}
-            if not told.get("default", False):
-                addresses.append(told["url_path"])
+            told = {word.arg: ast.unparse(word.value) for word in node.keywords}
+            if told.get("default") != "True":
+                addresses.append(named.get(told["url_path"], told["url_path"].strip("'")))
 
-    assert sorted(map(str, addresses)) == sorted(PAGES)
-
-
-def _constants(call: ast.Call) -> list[ast.keyword]:
-    return [word for word in call.keywords if isinstance(word.value, ast.Constant)]
+    assert sorted(addresses) == sorted(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
