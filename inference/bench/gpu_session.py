@@ -21,8 +21,8 @@ from inference.bench.gpu_sizes import Sizes
 from inference.bench.gpu_speeds import BatchSpeed, Speed
 from inference.engine.clock import HostClock
 from inference.engine.float32_products import is_tf32_on
-from inference.engine.memory_errors import is_out_of_memory
 from inference.models.loading import OnStage
+from inference.models.memory_errors import is_out_of_memory
 from inference.process.runner import library_versions
 from inference.records.costs import Ceilings
 from inference.records.errors import TokenByTokenError, first_line

@@ -32,10 +32,10 @@ from inference.calibration.device_reads import (
 from inference.calibration.timings import Stopwatch, Timing, quiet_timings
 from inference.engine.clock import StepClock, clock_for
 from inference.engine.float32_products import exact_float32
-from inference.engine.memory_errors import is_out_of_memory
 from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.kernels.streams import read_streams, stream_library, streamed_bytes
 from inference.models.devices import describe_device
+from inference.models.memory_errors import is_out_of_memory
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
 

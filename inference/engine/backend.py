@@ -31,6 +31,7 @@ from inference.models.family_limits import (
     layer_kinds,
     padding_obstacle,
 )
+from inference.models.memory_errors import is_out_of_memory
 from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.errors import (
     BackendError,
@@ -38,7 +39,6 @@ from inference.records.errors import (
     OutOfMemoryError,
     UnsupportedModelError,
     first_line,
-    is_out_of_memory,
 )
 from inference.records.options import CacheKind, DecodeMode
 from inference.records.steps import CacheState
@@ -327,9 +327,7 @@ class TorchBackend:
         """Return [row, vocab], or raise what went wrong as an error of ours."""
         try:
             return self._logits(lane, fed, arguments)
-        except (torch.OutOfMemoryError, MemoryError) as error:
-            raise OutOfMemoryError(_memory_sentence(fed)) from error
-        except MODEL_ERRORS as error:
+        except (MemoryError, *MODEL_ERRORS) as error:
             if is_out_of_memory(error):
                 raise OutOfMemoryError(_memory_sentence(fed)) from error
             msg = f"{type(self._model).__name__} failed on this step ({first_line(error)}); try "

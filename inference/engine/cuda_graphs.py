@@ -21,7 +21,8 @@ from transformers import Cache, PreTrainedModel
 from inference.engine.caches import build_cache, cache_obstacle, is_counted_on_device, set_columns
 from inference.engine.graph_capture import recorder_for
 from inference.engine.step_capture import Recorder, Work, mode_obstacle
-from inference.records.errors import first_line, is_out_of_memory
+from inference.models.memory_errors import is_out_of_memory
+from inference.records.errors import first_line
 from inference.records.options import CacheKind, DecodeMode
 
 # Source: our choice. Attention reads all the room, so it is rounded up by little; runs of about the

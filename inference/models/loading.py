@@ -26,6 +26,7 @@ from inference.kernels.install import install, switched_off
 from inference.models.attention_implementations import check_attention
 from inference.models.config_models import model_on_meta
 from inference.models.devices import SPREAD, choice_note, choose_device, describe_device
+from inference.models.memory_errors import is_out_of_memory
 from inference.models.model_files import ModelFiles, locate
 from inference.models.placement import (
     Layout,
@@ -42,7 +43,6 @@ from inference.records.errors import (
     OutOfMemoryError,
     UnsupportedModelError,
     first_line,
-    is_out_of_memory,
 )
 from inference.records.model import Device, ModelShape, TokenizerFiles
 from inference.records.options import AttentionKind
@@ -265,13 +265,11 @@ def plain_errors(files: ModelFiles) -> Generator[None]:
     """Turn each error that occurs while weights are read into one of ours with a sentence."""
     try:
         yield
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise OutOfMemoryError(_no_room(files)) from error
     except ImportError as error:
         msg = f"{files.model_id} needs a package that is not installed: {first_line(error)}; "
         msg += "choose a model without it"
         raise UnsupportedModelError(msg) from error
-    except RuntimeError as error:
+    except (RuntimeError, MemoryError) as error:
         if is_out_of_memory(error):
             raise OutOfMemoryError(_no_room(files)) from error
         raise FetchError(_damaged(files, first_line(error))) from error

@@ -54,19 +54,6 @@ class BackendError(TokenByTokenError):
     """The model did not do what it promised."""
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether a device or the machine had too little memory.
-
-    On the CPU and on Apple's GPUs torch raises a plain RuntimeError, told by its words.
-    """
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    words = str(error)
-    return isinstance(error, RuntimeError) and (
-        "allocate memory" in words or "out of memory" in words
-    )
-
-
 def first_line(error: BaseException) -> str:
     """Return an error's first line without its final punctuation; its kind if it says nothing.
 

@@ -17,7 +17,7 @@ from inference.calibration.ceilings import RoofPlan, measure_ceilings
 from inference.calibration.ceilings_store import ceilings_json
 from inference.calibration.device_reads import device_read_sizes, short_read_note
 from inference.engine.float32_products import exact_float32, is_tf32_on
-from inference.engine.memory_errors import is_out_of_memory
+from inference.models.memory_errors import is_out_of_memory
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings
 from tests.doubles import ScriptedClock, ScriptedDelays
