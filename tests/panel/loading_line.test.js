@@ -39,7 +39,7 @@ test("the line says what is loaded and how far, and follows the server until it 
   await next(context);
 
   assert.equal(parent.querySelector(".line").hidden, true);
-  assert.equal(line.isFollowing, false);
+  assert.equal(line.poll.isFollowing, false);
   assert.deepEqual(asked, ["https://host/prefix/live/engine", "https://host/prefix/live/engine"]);
 });
 

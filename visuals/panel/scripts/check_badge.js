@@ -4,6 +4,7 @@
 /** @import { BadgeComponent, BadgeStatus } from "./types.js" */
 
 import { make } from "./elements.js";
+import { StatusPoll } from "./status_poll.js";
 
 const ASKED_EVERY_MS = 3000;
 
@@ -23,9 +24,13 @@ class CheckBadge {
    * @param {URL} base
    */
   constructor(component, base) {
-    this.address = new URL(component.data.status_address, base);
-    this.isClosed = false;
-    this.isFollowing = false;
+    /** @type {StatusPoll<BadgeStatus>} */
+    this.poll = new StatusPoll({
+      address: new URL(component.data.status_address, base),
+      everyMs: ASKED_EVERY_MS,
+      show: (status) => this.show(status),
+      isChanging: (status) => status.is_changing,
+    });
     this.host = make("div", "line");
     this.model = make("span", "model");
     this.badge = document.createElement("a");
@@ -42,42 +47,20 @@ class CheckBadge {
 
   /** @param {BadgeComponent} component */
   call(component) {
-    this.show(component.data.status);
-    if (!this.isFollowing) void this.follow();
+    this.poll.from(component.data.status);
   }
 
   close() {
-    this.isClosed = true;
+    this.poll.close();
     this.host.remove();
   }
 
   /** @param {BadgeStatus} status */
   show(status) {
-    this.status = status;
     this.host.hidden = !status.model;
     this.model.textContent = status.model;
     this.badge.hidden = !status.words;
     this.badge.textContent = status.words;
     this.badge.dataset.state = status.state;
-  }
-
-  async follow() {
-    this.isFollowing = true;
-    while (!this.isClosed && this.status?.is_changing) {
-      await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS));
-      const status = this.isClosed ? null : await this.ask();
-      if (status && !this.isClosed) this.show(status);
-    }
-    this.isFollowing = false;
-  }
-
-  /** @returns {Promise<BadgeStatus | null>} Null where the server does not answer, as at its restart. */
-  async ask() {
-    try {
-      const response = await fetch(this.address);
-      return response.ok ? await response.json() : null;
-    } catch {
-      return null;
-    }
   }
 }

@@ -4,6 +4,7 @@
 /** @import { EngineStatus, LoadingComponent } from "./types.js" */
 
 import { make } from "./elements.js";
+import { StatusPoll } from "./status_poll.js";
 
 const ASKED_EVERY_MS = 500;
 
@@ -23,9 +24,13 @@ class LoadingLine {
    * @param {URL} address Of the engine's status.
    */
   constructor(component, address) {
-    this.address = address;
-    this.isClosed = false;
-    this.isFollowing = false;
+    /** @type {StatusPoll<EngineStatus>} */
+    this.poll = new StatusPoll({
+      address: address,
+      everyMs: ASKED_EVERY_MS,
+      show: (status) => this.show(status),
+      isChanging: (status) => status.stage,
+    });
     this.host = make("div", "line");
     this.words = make("div");
     this.words.setAttribute("role", "status");
@@ -41,18 +46,16 @@ class LoadingLine {
 
   /** @param {LoadingComponent} component */
   call(component) {
-    this.show(component.data.status);
-    if (!this.isFollowing) void this.follow();
+    this.poll.from(component.data.status);
   }
 
   close() {
-    this.isClosed = true;
+    this.poll.close();
     this.host.remove();
   }
 
   /** @param {EngineStatus} status */
   show(status) {
-    this.status = status;
     const percent = 100 * (status.ratio ?? 0);
     this.host.hidden = !status.stage && !status.error;
     this.words.textContent = status.error
@@ -62,25 +65,5 @@ class LoadingLine {
     this.track.hidden = Boolean(status.error);
     this.track.setAttribute("aria-valuenow", String(Math.round(percent)));
     this.bar.style.width = `${percent}%`;
-  }
-
-  async follow() {
-    this.isFollowing = true;
-    while (!this.isClosed && this.status?.stage) {
-      await new Promise((resolve) => setTimeout(resolve, ASKED_EVERY_MS));
-      const status = this.isClosed ? null : await this.ask();
-      if (status && !this.isClosed) this.show(status);
-    }
-    this.isFollowing = false;
-  }
-
-  /** @returns {Promise<EngineStatus | null>} Null where the server does not answer, as at its restart. */
-  async ask() {
-    try {
-      const response = await fetch(this.address);
-      return response.ok ? await response.json() : null;
-    } catch {
-      return null;
-    }
   }
 }

@@ -5,6 +5,7 @@
 /** @import { Context, Frame, RoofsStanding } from "./types.js" */
 
 import { make, makeButton } from "./elements.js";
+import { answer } from "./status_poll.js";
 
 const ASKED_EVERY_MS = 1000;
 const NOTHING = { version: "", isFinal: false, hasModel: false };
@@ -112,12 +113,7 @@ export class RoofsLine {
     const { run_id, token } = this.ctx.data;
     const address = new URL(`live/roofs/${encodeURIComponent(run_id)}`, this.ctx.base);
     address.searchParams.set("k", token);
-    try {
-      const response = await fetch(address);
-      return response.ok ? await response.json() : null;
-    } catch {
-      return null;
-    }
+    return answer(address);
   }
 
   close() {
