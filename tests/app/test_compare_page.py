@@ -13,7 +13,7 @@ from inference.records.options import AttentionKind
 from inference.records.status import RunState
 from inference.runs.recordings import COMPARISON, recorded_runs
 from tests.app.stage import STAGE, Stage, shown
-from tests.builders import DEFAULT_LOAD, model_ready, run_info
+from tests.builders import run_info
 from tests.visuals.traces import trace_of
 from visuals.pages.replays import shipped_runs
 
@@ -25,8 +25,7 @@ SCRIPT = str(Path(__file__).with_name("compare_script.py"))
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     STAGE.reset(tmp_path)
-    STAGE.under_test.hub.preload(DEFAULT_LOAD)
-    STAGE.under_test.engine.reply(model_ready())
+    STAGE.under_test.load()
     return STAGE
 
 

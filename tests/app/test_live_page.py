@@ -15,7 +15,7 @@ from inference.records.status import RunState
 from inference.runs.recordings import FIRST_RUN, recorded_runs
 from inference.runs.run_file import to_json
 from tests.app.stage import STAGE, shown
-from tests.builders import DEFAULT_LOAD, model_ready
+from tests.builders import DEFAULT_LOAD
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.live_run import LiveRun
 
@@ -27,8 +27,7 @@ SCRIPT = str(Path(__file__).with_name("live_script.py"))
 @pytest.fixture
 def hub() -> HubUnderTest:
     STAGE.under_test = HubUnderTest()
-    STAGE.under_test.hub.preload(DEFAULT_LOAD)
-    STAGE.under_test.engine.reply(model_ready())
+    STAGE.under_test.load()
     return STAGE.under_test
 
 

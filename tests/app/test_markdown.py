@@ -174,8 +174,7 @@ def test_why_a_model_did_not_load_is_text(stage: Stage, name: str) -> None:
 
 
 def test_why_a_measurement_ended_is_text(stage: Stage) -> None:
-    stage.under_test.hub.preload(DEFAULT_LOAD)
-    stage.under_test.engine.reply(model_ready())
+    stage.under_test.load()
     stage.under_test.hub.measure(SweepTokens(counts=(1,)))
     stage.under_test.engine.reply(MeasureEnded(sentence=HOSTILE))
 
@@ -183,8 +182,7 @@ def test_why_a_measurement_ended_is_text(stage: Stage) -> None:
 
 
 def test_prompt_files_and_failed_runs_of_a_comparison_are_text(stage: Stage) -> None:
-    stage.under_test.hub.preload(DEFAULT_LOAD)
-    stage.under_test.engine.reply(model_ready())
+    stage.under_test.load()
     page = opened("compare")
     page.file_uploader[0].upload(f"{HOSTILE}.csv", b"topic,n\nwhy,1\n", "text/csv").run()
     check_text_only(page)

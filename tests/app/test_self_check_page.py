@@ -12,7 +12,7 @@ from inference.process.messages import Checked, CheckFailed, CheckModel, LoadFai
 from inference.records.checks import CheckKind, CheckOutcome
 from tests.app.stage import STAGE, shown
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.checks import BEGUN, FAILED, PASSED, WRONG
+from tests.checks import BEGUN, FAILED, PASSED, WRONG
 from tests.visuals.live_doubles import HubUnderTest
 
 pytestmark = pytest.mark.app

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from inference.records.options import CacheKind
 from tests.app.stage import STAGE
-from tests.builders import DEFAULT_LOAD, model_ready
 from visuals import pages
 from visuals.pages.session import Session
 from visuals.pages.widget_keys import WIDGETS
@@ -27,8 +26,7 @@ NAMES = ("live", "compare", "roofline", "batching", "device", "runs")
 @pytest.fixture
 def page(tmp_path: Path) -> AppTest:
     STAGE.reset(tmp_path)
-    STAGE.under_test.hub.preload(DEFAULT_LOAD)
-    STAGE.under_test.engine.reply(model_ready())
+    STAGE.under_test.load()
     return AppTest.from_file(SCRIPT, default_timeout=30).run()
 
 

@@ -73,11 +73,15 @@ class HubUnderTest:
     def generates(self) -> list[Generate]:
         return [command for command in self.engine.commands if isinstance(command, Generate)]
 
+    def load(self) -> None:
+        """Have the engine hold a model."""
+        self.hub.preload(DEFAULT_LOAD)
+        self.engine.reply(model_ready())
+
     def begin(self, prompt: str = "hello") -> LiveRun:
         """Submit a run on a loaded model and let the engine take it up."""
         if self.hub.engine_status().ready is None:
-            self.hub.preload(DEFAULT_LOAD)
-            self.engine.reply(model_ready())
+            self.load()
         run = self.hub.submit(order(prompt))
         self.engine.reply(RunStarted(info=run_info(run.run_id)))
         return run
@@ -92,8 +96,7 @@ class CapturedHub(HubUnderTest):
 
     def begin_captured(self, choice: AttentionChoice | None = None) -> LiveRun:
         if self.hub.engine_status().ready is None:
-            self.hub.preload(DEFAULT_LOAD)
-            self.engine.reply(model_ready())
+            self.load()
         run = self.hub.submit(replace(order("hello"), is_captured=True, capture=choice))
         self.engine.reply(RunStarted(info=run_info(run.run_id)))
         return run
@@ -101,8 +104,7 @@ class CapturedHub(HubUnderTest):
     def begin_batch(
         self, plan: BatchPlan, *, gap_s: float = 0.0, is_captured: bool = True
     ) -> LiveRun:
-        self.hub.preload(DEFAULT_LOAD)
-        self.engine.reply(model_ready())
+        self.load()
         arrivals_s = (0.0, gap_s, 2 * gap_s)
         wanted = replace(order("a"), prompts=("a", "b", "c"), arrivals_s=arrivals_s, plan=plan)
         run = self.hub.submit(replace(wanted, is_captured=is_captured))

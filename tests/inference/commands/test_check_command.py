@@ -11,27 +11,12 @@ import pytest
 
 from inference.__main__ import main
 from inference.commands.check import check_table, status_of
-from inference.records.checks import Check, CheckKind, CheckOutcome, CheckSubject, SelfCheck
+from inference.records.checks import CheckKind, CheckOutcome, SelfCheck
+from tests import checks
 from tests.builders import TINY_DEVICE
 
-SUBJECT = CheckSubject(
-    model_id="tiny",
-    device=TINY_DEVICE,
-    attention="sdpa",
-    kernels="the library's own: as asked",
-    machine="a machine",
-    versions=(("torch", "2.13.0"),),
-    program="p",
-    weights="w",
-)
-PASSED = Check(
-    kind=CheckKind.IDS,
-    outcome=CheckOutcome.PASSED,
-    compared="The ids",
-    reference="those of generate",
-    found="8 of 8 ids are the same",
-    allowed="all the same",
-)
+SUBJECT = replace(checks.SUBJECT, kernels="the library's own: as asked")
+PASSED = replace(checks.WRONG, outcome=CheckOutcome.PASSED, found="8 of 8 ids are the same")
 CHECK = SelfCheck(
     subject=SUBJECT,
     checked_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from inference.records.checks import CheckKind, CheckOutcome, SelfCheck
-from tests.visuals.checks import BEGUN, FAILED, PASSED, WRONG
+from tests.checks import BEGUN, FAILED, PASSED, WRONG
 from visuals.charts.self_check import NAMES, WHY, badge, made_words, table_html
 
 IMPOSSIBLE = replace(WRONG, outcome=CheckOutcome.IMPOSSIBLE)

@@ -346,8 +346,7 @@ def test_a_run_that_plays_again_shows_as_many_rows_as_it_has_played(under_test: 
 def test_from_the_start_again_what_was_computed_of_a_replay_is_still_there(
     under_test: AfterRun,
 ) -> None:
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
     trace = under_test.trace(FIRST)
     run = under_test.hub.replay(trace)
     under_test.hub.capture(run, OTHER)
@@ -406,8 +405,7 @@ def test_another_model_is_not_asked_for_the_weights_of_a_run(
 def test_a_file_whose_model_is_loaded_is_computed_and_says_what_differs(
     under_test: AfterRun,
 ) -> None:
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
     run = under_test.from_file(cache=CacheKind.QUANTISED)
 
     under_test.hub.capture(run, OTHER)

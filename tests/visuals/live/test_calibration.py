@@ -20,7 +20,7 @@ from inference.process.messages import (
 from inference.records.errors import InputError
 from inference.records.options import DecodeMode
 from inference.records.status import LoadStage, RunState
-from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready, order, run_info
+from tests.builders import TINY_DEVICE, model_ready, order, run_info
 from tests.visuals.live_doubles import MEASURED, HubUnderTest
 from visuals.live.calibration import NOT_KEPT
 from visuals.live.hub import UNWATCHED_SPLIT, WATCHED_SPLIT
@@ -29,8 +29,7 @@ from visuals.live.hub import UNWATCHED_SPLIT, WATCHED_SPLIT
 @pytest.fixture
 def hub() -> HubUnderTest:
     under_test = HubUnderTest()
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
     return under_test
 
 

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from inference.process.messages import Checked
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.checks import PASSED
+from tests.checks import PASSED
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.check_route import CHECK_PATH, check_item, check_routes
 

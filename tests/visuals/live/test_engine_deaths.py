@@ -25,8 +25,7 @@ KILLED = EngineDied(exit_code=-9)
 def held() -> HubUnderTest:
     """Return a hub whose model is loaded."""
     under_test = HubUnderTest()
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
     return under_test
 
 

@@ -299,8 +299,7 @@ def test_an_orders_turns_chunks_and_cache_reach_the_engine(under_test: HubUnderT
         chunk_tokens=2,
         cache=CacheKind.STATIC,
     )
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
 
     under_test.hub.submit(asked)
 

@@ -22,8 +22,7 @@ from visuals.live.idle_measuring import IDLE_S, LONGEST_WAIT_S
 @pytest.fixture
 def hub() -> HubUnderTest:
     under_test = HubUnderTest()
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
     return under_test
 
 
@@ -129,8 +128,7 @@ def test_another_number_format_has_roofs_of_its_own(hub: HubUnderTest) -> None:
 
 def test_a_busy_machine_is_waited_for_but_not_for_ever() -> None:
     under_test = HubUnderTest()
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
 
     tick(under_test, busy=0.9)
     assert asked(under_test) == 0

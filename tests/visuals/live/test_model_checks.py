@@ -10,7 +10,7 @@ from inference.process.messages import Checked, CheckFailed, CheckModel, EngineD
 from inference.records.checks import CheckOutcome
 from inference.records.status import RunState
 from tests.builders import DEFAULT_LOAD, model_ready
-from tests.visuals.checks import BEGUN, FAILED, PASSED, SUBJECT, WRONG
+from tests.checks import BEGUN, FAILED, PASSED, SUBJECT, WRONG
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.model_checks import NOT_KEPT, ModelCheckStatus
 

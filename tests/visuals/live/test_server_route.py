@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from inference.process.messages import EngineDied
-from tests.builders import DEFAULT_LOAD, model_ready
 from tests.visuals.live_doubles import FROM_HERE, HubUnderTest
 from visuals.live.server_route import SERVER_PATH, server_id, server_routes
 
@@ -34,8 +33,7 @@ def test_a_tab_hears_which_server_this_is(under_test: HubUnderTest) -> None:
 
 
 def test_a_tab_hears_of_an_engine_that_died(under_test: HubUnderTest) -> None:
-    under_test.hub.preload(DEFAULT_LOAD)
-    under_test.engine.reply(model_ready())
+    under_test.load()
     with client(under_test).websocket_connect(f"/{SERVER_PATH}") as socket:
         socket.receive_text()
 

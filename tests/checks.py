@@ -1,4 +1,4 @@
-"""Self-checks of the tiny model for tests of what draws them."""
+"""Self-checks of the tiny model for tests of what draws and prints them."""
 
 from __future__ import annotations
 
