@@ -6,13 +6,16 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from inference.commands import Subparsers, write_stdout
 from inference.records.errors import InputError
-from inference.records.prompts import Upload, Uploads, UploadSettings
+from inference.records.prompts import Upload, UploadedPrompt, Uploads, UploadSettings
 
 LONGEST_SHOWN = 72
+WHOLE_FILE = "the file"
+STRUCTURED = frozenset({"csv", "tsv", "parquet", "json", "jsonl"})
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -36,9 +39,21 @@ def run(args: argparse.Namespace) -> int:
     from inference.prompts.prompt_files import read_uploads  # noqa: PLC0415  not on every GPU machine
 
     read = read_uploads((upload_of(path) for path in args.files), settings)
+    several = [path.name for path in args.files if _has_lines(path, read)]
+    if several:
+        note = f"{', '.join(several)}: one prompt here; `run --prompts` takes each line as a prompt"
+        read = replace(read, notes=(*read.notes, note))
     text = json.dumps(prompt_fields(read), indent=2) if args.json else "\n".join(_lines(read))
     write_stdout(f"{text}\n")
     return 0
+
+
+def _has_lines(path: Path, read: Uploads) -> bool:
+    """Return whether a text file was read as one prompt of several lines."""
+    return path.suffix.lower().removeprefix(".") not in STRUCTURED and any(
+        one.source == path.name and one.place == "whole" and "\n" in one.text
+        for one in read.prompts
+    )
 
 
 def upload_of(path: Path) -> Upload:
@@ -58,26 +73,31 @@ def upload_of(path: Path) -> Upload:
     return Upload(name=path.name, content=content)
 
 
-def plain_prompts(path: Path) -> tuple[str, ...]:
-    """Return the prompts of a table or JSON file; what is left out is said on standard error.
+def read_prompts(path: Path) -> tuple[UploadedPrompt, ...]:
+    """Return what ``run --prompts`` takes of a file, conversations too.
+
+    A text file has a prompt a line; any other is read as the page's Compare reads it. What is left
+    out is said on standard error.
 
     Raises:
-        InputError: The file cannot be read, holds no prompt, or holds conversations.
+        InputError: The file cannot be read, or holds no prompt.
     """
-    from inference.prompts.prompt_files import read_uploads  # noqa: PLC0415  not on every GPU machine
+    from inference.prompts.prompt_files import line_prompts, read_uploads  # noqa: PLC0415  as above
 
-    read = read_uploads((upload_of(path),), UploadSettings())
+    upload = upload_of(path)
+    is_structured = upload.suffix in STRUCTURED
+    read = read_uploads((upload,), UploadSettings()) if is_structured else line_prompts(upload)
+    refused = next((one.reason for one in read.left_out if one.place == WHOLE_FILE), None)
+    if refused is not None:
+        msg = f"{path}: {refused}"
+        raise InputError(msg)
     for line in _remarks(read):
         sys.stderr.write(f"{line}\n")
     if not read.prompts:
-        msg = f"{path} holds no prompt that could be read"
+        wanted = " that could be read" if is_structured else "; write one on each line"
+        msg = f"{path} holds no prompt{wanted}"
         raise InputError(msg)
-    turned = next((one for one in read.prompts if one.turns), None)
-    if turned is not None:
-        msg = f"{path}, {turned.place}, is a conversation; `run` takes single prompts, and the "
-        msg += "page's Compare takes conversations"
-        raise InputError(msg)
-    return tuple(one.text for one in read.prompts)
+    return read.prompts
 
 
 def prompt_fields(read: Uploads) -> dict[str, object]:

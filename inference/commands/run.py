@@ -17,7 +17,7 @@ from inference.commands import (
 )
 from inference.commands.captures import add_capture_argument, check_captures, parsed_capture
 from inference.commands.progress import ProgressLine
-from inference.commands.prompts import plain_prompts
+from inference.commands.prompts import read_prompts
 from inference.figures.device import notes_of
 from inference.figures.latency import latency_summaries
 from inference.models.tokenization import TextCodec
@@ -43,7 +43,6 @@ if TYPE_CHECKING:  # torch takes seconds to import; bad input is answered before
     from inference.models.loading import LoadedModel
 
 STDOUT = "-"
-STRUCTURED = frozenset({".csv", ".tsv", ".parquet", ".json", ".jsonl"})
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -55,7 +54,8 @@ def add_parser(subparsers: Subparsers) -> None:
     prompts.add_argument(
         "--prompts",
         type=Path,
-        help="a UTF-8 file with one prompt a line, or CSV, TSV, Parquet, JSON, JSON Lines",
+        help="a text file with one prompt a line, or CSV, TSV, Parquet, JSON, JSON Lines, with "
+        "prompts or conversations as the page's Compare takes them",
     )
     parser.add_argument("--batch", action="store_true", help="run all prompts as one batch")
     add_batch_arguments(parser)
@@ -143,9 +143,11 @@ def check_destination(out: str) -> None:
 
 
 def _order(args: argparse.Namespace) -> RunOrder:
-    prompts = tuple(args.prompt) if args.prompt else read_prompts(args.prompts)
+    read = () if args.prompt else read_prompts(args.prompts)
+    prompts = tuple(args.prompt) if args.prompt else tuple(one.text for one in read)
     return RunOrder(
         prompts=prompts,
+        turns=tuple(one.turns for one in read) if any(one.turns for one in read) else (),
         max_new_tokens=args.max_new_tokens,
         sampling=Sampling(temperature=args.temperature, top_k=args.top_k, top_p=args.top_p),
         seed=args.seed,
@@ -196,29 +198,6 @@ def check_batch_arguments(args: argparse.Namespace) -> None:
     if not args.batch and of_batch != ("static", None, 0.0, "left"):
         msg = "--policy, --slots, --arrival-gap and --padding describe a batch; add --batch"
         raise InputError(msg)
-
-
-def read_prompts(path: Path) -> tuple[str, ...]:
-    """Return the prompts of a table or JSON file, or the non-empty lines of another in UTF-8.
-
-    Raises:
-        InputError: The file cannot be read, is not UTF-8 or holds no prompt.
-    """
-    if path.suffix.lower() in STRUCTURED:
-        return plain_prompts(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        msg = f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8"
-        raise InputError(msg) from error
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror or error}; check the path"
-        raise InputError(msg) from error
-    prompts = tuple(line for line in text.splitlines() if line.strip())
-    if not prompts:
-        msg = f"{path} holds no prompt; write one on each line"
-        raise InputError(msg)
-    return prompts
 
 
 def _run_all(

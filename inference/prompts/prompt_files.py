@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from inference.prompts.decoding import check_bytes, decoded
 from inference.prompts.json_prompts import json_entries, json_lines_entries
@@ -51,7 +52,8 @@ def read_uploads(files: Iterable[Upload], settings: UploadSettings) -> Uploads:
                 notes.append(f"{file.name}: {entry}")
                 continue
             if isinstance(entry, LeftOut):
-                left_out.append(entry)
+                reason = entry.reason.encode(errors="backslashreplace").decode()
+                left_out.append(replace(entry, reason=reason))
                 continue
             reason = _reason_to_leave(entry, number_of, len(prompts))
             if reason:
@@ -60,6 +62,33 @@ def read_uploads(files: Iterable[Upload], settings: UploadSettings) -> Uploads:
                 prompts.append(entry)
                 number_of[_identity(entry)] = len(prompts)
     return Uploads(prompts=tuple(prompts), left_out=tuple(left_out), notes=tuple(notes))
+
+
+def line_prompts(file: Upload) -> Uploads:
+    """Return each line of a text file that is not blank as a prompt, repeated ones too."""
+    try:
+        _check_size(file)
+        check_bytes(file)
+        text, note = decoded(file.content)
+    except InputError as error:
+        left = LeftOut(source=file.name, place="the file", reason=str(error))
+        return Uploads(prompts=(), left_out=(left,), notes=())
+    lines = [
+        (number, line)
+        for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), start=1)
+        if line.strip()
+    ]
+    prompts = tuple(
+        UploadedPrompt(source=file.name, place=f"line {number}", text=line)
+        for number, line in lines[:MAX_PROMPTS]
+    )
+    more = f"{MAX_PROMPTS:,} prompts are read at most, and it has {len(lines):,}"
+    notes = [note, more if len(lines) > MAX_PROMPTS else ""]
+    return Uploads(
+        prompts=prompts,
+        left_out=(),
+        notes=tuple(f"{file.name}: {one}" for one in notes if one),
+    )
 
 
 def columns_of(file: Upload, settings: UploadSettings) -> tuple[str, ...]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from inference.prompts.csv_rows import csv_rows
 from inference.prompts.decoding import check_bytes, decoded
-from inference.prompts.json_prompts import KEYS, prompt_of
+from inference.prompts.records import ALTERNATING, CHATS, COMPANIONS, KEYS, prompt_of
 from inference.records.errors import InputError, first_line
-from inference.records.prompts import Entry, LeftOut, Upload, UploadedPrompt, UploadSettings
+from inference.records.prompts import Entry, LeftOut, Upload, UploadSettings
 
-SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n', re.IGNORECASE)
-DELIMITERS = ",;\t|"
-MAX_FIELD = 50 * 2**20
 MAX_ROWS = 100_000
-SAMPLE = 64 * 1024
+MAX_CHARACTERS = 2**28  # of all rows of a Parquet file, which repeats a text for next to nothing
+BATCH_ROWS = 256
 SHOWN_COLUMNS = 12
 LONGEST_REASON = 160
+# A name of a column, as opposed to a prompt in a file without a header.
+LIKE_A_NAME = re.compile(r"[^\W\d]\w*([ _./-]\w+){0,2}")
 
 
 def csv_columns(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
@@ -32,8 +31,8 @@ def csv_columns(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
         InputError: It cannot be read as CSV.
     """
     text, _ = _csv_text(file)
-    first = next(_csv_rows(text, file), [])
-    return _names(first, has_header=settings.has_header)
+    first = next(csv_rows(text, file), [])
+    return _names(first, has_header=_has_header(first, settings))
 
 
 def csv_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
@@ -45,21 +44,23 @@ def csv_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     text, note = _csv_text(file)
     if note:
         yield note
-    rows = _csv_rows(text, file)
+    rows = csv_rows(text, file)
     first = next(rows, [])
-    names = _names(first, has_header=settings.has_header)
-    column = _column(names, settings)
-    if not settings.has_header:
-        rows = iter([first, *rows])
+    has_header = _has_header(first, settings)
+    names = _names(first, has_header=has_header)
+    column = _column(names, settings, may_be_only=True)
+    yield from _notes_on_columns(names, column, settings, first, has_header=has_header)
+    if not has_header:
+        rows = _with_first(first, rows)
+    places = [(name, names.index(name)) for name in _read_columns(names, column, settings)]
     for number, row in enumerate(rows, start=1):
         place = (file.name, f"row {number}")
-        if len(row) == len(names) + 1 and not row[-1].strip():
-            row = row[:-1]  # the row ends with a delimiter, the header does not  # noqa: PLW2901
         if len(row) != len(names):
             reason = f"it has {len(row)} fields where the first row has {len(names)}"
             yield LeftOut(source=place[0], place=place[1], reason=reason)
         else:
-            yield UploadedPrompt(source=place[0], place=place[1], text=row[names.index(column)])
+            cells = {name: row[index] or None for name, index in places}
+            yield _entry(cells, column, place)
 
 
 def parquet_columns(file: Upload) -> tuple[str, ...]:
@@ -79,20 +80,24 @@ def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """
     table = _parquet(file)
     names = tuple(table.schema_arrow.names)
-    column = _column(names, settings)
+    column = _column(names, settings, may_be_only=False)
     _check_type(column, table.schema_arrow.field(column).type)
+    yield from _notes_on_columns(names, column, settings)
     if table.metadata.num_rows > MAX_ROWS:
         yield f"it has {table.metadata.num_rows:,} rows; the first {MAX_ROWS:,} are read"
-    number = 0
+    number = characters = 0
     try:
-        for batch in table.iter_batches(batch_size=1000, columns=[column]):
-            for value in batch.column(0).to_pylist():
-                number += 1
-                if number > MAX_ROWS:
-                    return
-                yield prompt_of(
-                    "" if value is None else value, (file.name, f"row {number}"), settings
+        for cells in _parquet_rows(file, _read_columns(names, column, settings)):
+            number += 1
+            if number > MAX_ROWS:
+                return
+            characters += sum(len(one) for one in cells.values() if isinstance(one, str))
+            if characters > MAX_CHARACTERS:
+                yield f"its rows unfold to more than {MAX_CHARACTERS:,} characters; the first " + (
+                    f"{number - 1:,} are read"
                 )
+                return
+            yield _entry(cells, column, (file.name, f"row {number}"))
     except (pa.ArrowException, OSError) as error:
         msg = (
             f"it is damaged after row {number}: {first_line(error)[:LONGEST_REASON]}; make it again"
@@ -100,39 +105,33 @@ def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
         raise InputError(msg) from error
 
 
+def _parquet_rows(file: Upload, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield rows one after another; a text that many rows share is held once until its row."""
+    table = _parquet(file)
+    texts = [name for name in columns if _is_text(table.schema_arrow.field(name).type)]
+    shared = pq.ParquetFile(pa.BufferReader(file.content), read_dictionary=texts)
+    for batch in shared.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+        parts = [(name, batch.column(name)) for name in columns]
+        for row in range(batch.num_rows):
+            yield {name: part[row].as_py() for name, part in parts}
+
+
 def _csv_text(file: Upload) -> tuple[str, str]:
     check_bytes(file)
     return decoded(file.content)
 
 
-def _csv_rows(text: str, file: Upload) -> Iterator[list[str]]:
-    """Yield the rows that are not blank; fields may hold quotes and line breaks."""
-    csv.field_size_limit(MAX_FIELD)
-    text = text.removeprefix("\ufeff")
-    named = SEPARATOR_LINE.match(text)  # Excel's own way to name the delimiter
-    delimiter = named.group(1) if named else _delimiter(text, file)
-    text = text[named.end() :] if named else text
-    reader = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=delimiter,
-        strict=True,
-    )
-    try:
-        for row in reader:
-            if any(field.strip() for field in row):
-                yield row
-    except csv.Error as error:
-        msg = f"it is no proper CSV: {error} near line {reader.line_num}; check the quotes there"
-        raise InputError(msg) from error
+def _with_first(first: list[str], rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    if first:
+        yield first
+    yield from rows
 
 
-def _delimiter(text: str, file: Upload) -> str:
-    """Return what separates the fields of the first line."""
-    if file.suffix == "tsv":
-        return "\t"
-    first = text[:SAMPLE].lstrip().partition("\n")[0]
-    unquoted = "".join(first.split('"')[::2])
-    return max(DELIMITERS, key=unquoted.count) if any(d in unquoted for d in DELIMITERS) else ","
+def _has_header(first: list[str], settings: UploadSettings) -> bool:
+    """Return whether the first line names the columns; of a single one it may be a prompt."""
+    if not settings.has_header or len(first) != 1:
+        return settings.has_header
+    return bool(LIKE_A_NAME.fullmatch(first[0].strip()))
 
 
 def _names(first: list[str], *, has_header: bool) -> tuple[str, ...]:
@@ -141,8 +140,8 @@ def _names(first: list[str], *, has_header: bool) -> tuple[str, ...]:
     return tuple(f"column {number}" for number in range(1, len(first) + 1))
 
 
-def _column(names: tuple[str, ...], settings: UploadSettings) -> str:
-    """Return the column that holds the prompts.
+def _column(names: tuple[str, ...], settings: UploadSettings, *, may_be_only: bool) -> str:
+    """Return the column that holds the prompts; ``may_be_only``: the only one, whatever its name.
 
     Raises:
         InputError: There is none of that name.
@@ -152,12 +151,47 @@ def _column(names: tuple[str, ...], settings: UploadSettings) -> str:
     for name in wanted:
         if name.casefold() in small:
             return small[name.casefold()]
-    if len(names) == 1 and not settings.has_header:
+    if len(names) == 1 and may_be_only and not settings.column:
         return names[0]
     listed = ", ".join(name[:40] for name in names[:SHOWN_COLUMNS]) or "none"
     msg = f"it has no column {wanted[0]}; its columns are {listed}. Choose one of them as the "
     msg += "column, or switch the header off if the first line is a prompt already"
     raise InputError(msg)
+
+
+def _read_columns(names: tuple[str, ...], column: str, settings: UploadSettings) -> tuple[str, ...]:
+    """Return the column of the prompts and, unless it was chosen, those that belong to it."""
+    beside = [one for one in names if one.casefold() in COMPANIONS and one != column]
+    return (column, *(() if settings.column else dict.fromkeys(beside)))
+
+
+def _notes_on_columns(
+    names: tuple[str, ...],
+    column: str,
+    settings: UploadSettings,
+    first: Sequence[str] = (),
+    *,
+    has_header: bool = True,
+) -> Iterator[str]:
+    """Yield what a reader must know of the choice of a column."""
+    if settings.column:
+        return
+    others = [one for one in names if one.casefold() in KEYS and one != column]
+    others = [one for one in others if one.casefold() not in COMPANIONS]
+    if others:
+        yield f"its column {column} is read, and {', '.join(others)} is not; choose another column"
+    if len(names) == 1 and not has_header and settings.has_header and first:
+        yield "its one column has no name, so its first line is read as a prompt too"
+    elif len(names) == 1 and column.casefold() not in KEYS and has_header:
+        yield f"its first line, {column!r}, is taken for the name of its one column"
+
+
+def _entry(cells: dict[str, Any], column: str, place: tuple[str, str]) -> Entry:
+    """Return the prompt of a row, read as the record that its cells are."""
+    value = "" if cells[column] is None else cells[column]
+    key = column.casefold() if column.casefold() in KEYS else KEYS[0]
+    beside = {name.casefold(): cell for name, cell in cells.items() if name != column}
+    return prompt_of({**beside, key: value}, place, UploadSettings(column=key))
 
 
 def _parquet(file: Upload) -> pq.ParquetFile:
@@ -170,6 +204,11 @@ def _parquet(file: Upload) -> pq.ParquetFile:
         raise InputError(msg) from error
 
 
+def _is_text(kind: Any) -> bool:  # noqa: ANN401  pyarrow is not typed
+    types = pa.types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
 def _check_type(column: str, kind: Any) -> None:  # noqa: ANN401  pyarrow is not typed
     """Raise InputError unless the column holds text, or lists, which may be chats.
 
@@ -179,10 +218,11 @@ def _check_type(column: str, kind: Any) -> None:  # noqa: ANN401  pyarrow is not
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    is_chat = (types.is_list(kind) or types.is_large_list(kind)) and types.is_struct(
-        kind.value_type
+    is_list = types.is_list(kind) or types.is_large_list(kind)
+    may_take_turns = column.casefold() in CHATS | ALTERNATING
+    is_chat = is_list and (
+        types.is_struct(kind.value_type) or (may_take_turns and _is_text(kind.value_type))
     )
-    if not (is_text or is_chat):
+    if not (_is_text(kind) or is_chat):
         msg = f"its column {column} holds {kind}, no text; choose another column"
         raise InputError(msg)

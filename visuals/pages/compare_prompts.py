@@ -51,8 +51,8 @@ def prompt_sources(hub: Hub) -> None:
         on_change=_take_files,
         args=(state,),
         help="Text and Markdown: one prompt each, or several with a separator. CSV, TSV, Parquet: "
-        "a column. JSON and JSON Lines: prompt, text, messages (OpenAI) or conversations "
-        "(ShareGPT).",
+        "a column. JSON and JSON Lines: prompts, questions, instructions or conversations (OpenAI, "
+        "ShareGPT), and tables as pandas writes them. What is left out is said below.",
     )
     right.text_area(
         "Or paste prompts",

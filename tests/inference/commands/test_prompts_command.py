@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from inference.__main__ import main
-from inference.commands.run import read_prompts
-from inference.records.errors import InputError
+from inference.commands.prompts import read_prompts
 
 FILES = Path(__file__).parent / "prompt_files"
 COUNTS = {
@@ -92,11 +91,40 @@ def test_without_json_each_prompt_is_a_line(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_run_takes_the_prompts_of_tables_and_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert read_prompts(FILES / "P01_sep_line.csv") == ("What is a KV cache?", "Two; parts")
+    read = [one.text for one in read_prompts(FILES / "P01_sep_line.csv")]
+
+    assert read == ["What is a KV cache?", "Two; parts"]
     assert len(read_prompts(FILES / "P25_oasst.jsonl")) == 1
     assert "an answer, no prompt" in capsys.readouterr().err
 
 
-def test_run_refuses_conversations_rather_than_flatten_them() -> None:
-    with pytest.raises(InputError, match="is a conversation"):
-        read_prompts(FILES / "P09_sharegpt_dump.json")
+def test_run_takes_conversations_with_their_turns() -> None:
+    turned = [one for one in read_prompts(FILES / "P09_sharegpt_dump.json") if one.turns]
+
+    assert "system" in {one.turns[0][0] for one in turned}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "end"),
+    [("utf-8", "\n"), ("utf-16", "\r\n"), ("cp1252", "\r"), ("utf-8-sig", "\n\n")],
+)
+def test_each_line_of_a_text_file_is_a_prompt(tmp_path: Path, encoding: str, end: str) -> None:
+    path = tmp_path / "prompts.txt"
+    path.write_bytes(end.join(["Où est-il ?", "Déjà vu\u2026", "Déjà vu\u2026"]).encode(encoding))
+
+    read = [one.text for one in read_prompts(path)]
+
+    assert read == ["Où est-il ?", "Déjà vu\u2026", "Déjà vu\u2026"]
+
+
+def test_a_text_file_of_several_lines_is_said_to_be_read_by_lines_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "two.txt"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+
+    assert main(["prompts", str(path)]) == 0
+
+    out = capsys.readouterr().out
+    assert out.startswith("1 prompts, ")
+    assert "`run --prompts` takes each line" in out

@@ -124,10 +124,29 @@ def test_prompts_come_from_a_file_one_a_line(common: tuple[str, ...], tmp_path: 
     assert [trace.requests[0].prompt_text for trace in read(out)] == ["the cache", "decode 日本語"]
 
 
+def test_prompts_of_a_file_may_be_conversations(common: tuple[str, ...], tmp_path: Path) -> None:
+    prompts, out = tmp_path / "prompts.jsonl", tmp_path / "out.json"
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "the cache"},
+        {"role": "assistant", "content": "keys"},
+    ]
+    lines = [{"messages": turns}, {"prompt": "the cache"}]
+    prompts.write_text("\n".join(json.dumps(line) for line in lines), encoding="utf-8")
+
+    code = run(*common, "--prompts", str(prompts), "--out", str(out))
+
+    assert code == 0
+    [talk], [plain] = (trace.requests for trace in read(out))
+    assert talk.prompt_text == "system: Be brief.\n\nuser: the cache"
+    assert plain.prompt_text == "the cache"
+    assert len(talk.prompt_ids) > len(plain.prompt_ids)
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"\xff\xfe\x00bad", "not UTF-8"), (b"\n \n", "holds no prompt")],
-    ids=["not UTF-8", "blank"],
+    [(b"a\x00\x01bad", "it is binary"), (b"\n \n", "it is empty"), (b"PK\x03\x04", "a ZIP")],
+    ids=["binary", "blank", "archive"],
 )
 def test_a_prompt_file_that_cannot_be_used_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, said: str

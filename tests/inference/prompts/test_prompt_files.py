@@ -94,15 +94,25 @@ def test_a_column_can_be_chosen() -> None:
 
 
 def test_a_csv_without_a_header_says_what_to_do_and_can_be_read() -> None:
-    content = "Why is the sky blue?\nWhy is grass green?\n"
+    content = "Why is the sky blue?,1\nWhy is grass green?,2\n"
+    settings = UploadSettings(has_header=False, column="column 1")
 
     assert "no column prompt; its columns are Why is the sky blue?" in reason(
         read("a.csv", content)
     )
-    assert texts(read("a.csv", content, UploadSettings(has_header=False))) == [
+    assert texts(read("a.csv", content, settings)) == [
         "Why is the sky blue?",
         "Why is grass green?",
     ]
+
+
+def test_one_column_without_a_header_is_read_whether_it_is_said_or_not() -> None:
+    content = "Why is the sky blue?\nWhy is grass green?\n"
+
+    said = read("a.csv", content, UploadSettings(has_header=False))
+
+    assert texts(said) == texts(read("a.csv", content)) == content.splitlines()
+    assert said.notes == ()
 
 
 def test_rows_of_another_length_are_left_out_by_their_number() -> None:

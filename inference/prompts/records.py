@@ -1,0 +1,229 @@
+"""One record of a data set to its prompt: a text, a conversation, or why it is neither. No torch.
+
+A record is an element of a JSON list, a line of JSON Lines or a row of a table.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inference.prompts.conversations import (
+    ROLES,
+    TOOL_ROLES,
+    alternating,
+    asked_turns,
+    is_chat,
+    kind_of,
+    parent_of,
+    role_of,
+)
+from inference.records.errors import InputError
+from inference.records.prompts import (
+    ChatMessage,
+    Entry,
+    LeftOut,
+    UploadedPrompt,
+    UploadSettings,
+)
+
+KEYS = (
+    "prompt",
+    "text",
+    "messages",
+    "conversations",
+    "conversation",
+    "turns",
+    "instruction",
+    "question",
+    "query",
+    "dialog",
+    "dialogue",
+    "data",
+    "input",
+    "content",
+)
+USUAL_KEYS = KEYS[:4]  # what a refusal names first
+CHATS = frozenset({"messages", "conversations", "conversation", "turns", "dialog", "dialogue"})
+# In these a bare list is the user's and the model's texts in turn; in ``turns`` all are a user's.
+ALTERNATING = frozenset({"data", "conversations", "conversation", "dialog", "dialogue"})
+SYSTEMS = ("system", "system_prompt")
+UNDER_INSTRUCTION = ("input", "context")
+# Columns of a table that change what its prompts are, beside the one that holds them.
+COMPANIONS = (
+    *SYSTEMS,
+    *UNDER_INSTRUCTION,
+    "history",
+    "role",
+    "parent_id",
+    "parent",
+    "parent_message_id",
+)
+LONGEST_LITERAL = 1 << 20
+SHOWN_KEYS = 8
+
+
+def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -> Entry:
+    """Return the prompt of one record, or why it has none; ``place`` is file and place in it."""
+    source, where = place
+    try:
+        turns, dropped = _turns_of(value, settings)
+    except InputError as error:
+        return LeftOut(source=source, place=where, reason=str(error))
+    where = ", ".join([where, *dropped])
+    if len(turns) == 1 and turns[0][0] == "user":
+        return UploadedPrompt(source=source, place=where, text=turns[0][1])
+    text = "\n\n".join(f"{role}: {content}" for role, content in turns)
+    return UploadedPrompt(source=source, place=where, text=text, turns=tuple(turns))
+
+
+def keys_in(value: Mapping[str, object], settings: UploadSettings) -> list[str]:
+    """Return the keys of a record that may hold its prompt, the likeliest first."""
+    wanted = (settings.column,) if settings.column else KEYS
+    return [key for key in wanted if value.get(key) is not None]
+
+
+def _turns_of(value: object, settings: UploadSettings) -> tuple[list[ChatMessage], list[str]]:
+    """Return the turns to be fed, and what was dropped on the way, in words."""
+    if isinstance(value, str):
+        inner = _inside(value)
+        if isinstance(inner, dict) and keys_in(inner, settings):
+            turns, dropped = _turns_of(inner, settings)
+            return turns, ["JSON inside a string", *dropped]
+        return [("user", value)], []
+    if isinstance(value, list):
+        return _turns_of_list(value)
+    if not isinstance(value, dict):
+        msg = f"it is {kind_of(value)}, no text"
+        raise InputError(msg)
+    body = value.get("body")
+    if isinstance(body, dict) and not keys_in(value, settings):
+        return _turns_of(body, settings)  # a request, as batches of OpenAI's have them
+    return _turns_of_record(value, settings)
+
+
+def _turns_of_list(value: Sequence[object]) -> tuple[list[ChatMessage], list[str]]:
+    if any(is_message(one) for one in value):
+        return asked_turns(value), []
+    texts = [one for one in value if isinstance(one, str)]
+    if len(texts) == 1:
+        return [("user", texts[0])], []
+    msg = (
+        f"it is a list of {len(value):,} values without names, so which is the prompt is not said "
+        "(pandas: orient='values'); write objects with a prompt each"
+    )
+    raise InputError(msg)
+
+
+def _turns_of_record(
+    record: dict[str, Any], settings: UploadSettings
+) -> tuple[list[ChatMessage], list[str]]:
+    keys = keys_in(record, settings)
+    if not keys:
+        raise InputError(_lacks_a_prompt(record, settings))
+    _check_is_asked(record)
+    key = keys[0]
+    turns, dropped = _turns_under(key, record)
+    if key != "instruction" and isinstance(record.get("context"), str) and record["context"]:
+        dropped.append("without its context")
+    if parent_of(record) is not None and "role" in record:
+        dropped.append("without the turns before it")
+    system = next((record[name] for name in SYSTEMS if isinstance(record.get(name), str)), "")
+    has_system = any(role == "system" for role, _ in turns)
+    is_its_own = key in SYSTEMS
+    if system and not has_system and not is_its_own:
+        turns = [("system", system), *turns]
+    return turns, dropped
+
+
+def _turns_under(key: str, record: dict[str, Any]) -> tuple[list[ChatMessage], list[str]]:
+    """Return the turns that a key of a record holds, and what is dropped of them."""
+    content = record[key]
+    if isinstance(content, dict):
+        inner = content.get("text", content.get("content"))
+        content = inner if isinstance(inner, str) else content
+    if isinstance(content, str):
+        inner = _inside(content)
+        if key in CHATS and isinstance(inner, list):
+            content = inner
+        elif isinstance(inner, list) and is_chat(inner):
+            return asked_turns(inner), []
+        else:
+            return [*_history(record), ("user", _with_input(key, content, record))], []
+    if not isinstance(content, list):
+        msg = f"its {key} is {kind_of(content)}, no text"
+        raise InputError(msg)
+    texts = [one for one in content if isinstance(one, str)]
+    if not content or len(texts) != len(content):
+        return asked_turns(content), []
+    if key in ALTERNATING and len(texts) > 1:
+        return alternating(texts), []
+    return [("user", texts[0])], [f"first of {len(texts)} turns"] if len(texts) > 1 else []
+
+
+def _with_input(key: str, content: str, record: Mapping[str, object]) -> str:
+    if key != "instruction":
+        return content
+    more = next((record[one] for one in UNDER_INSTRUCTION if _has_text(record.get(one))), None)
+    return content if more is None else f"{content}\n\n{more}"
+
+
+def _has_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _history(record: Mapping[str, object]) -> list[ChatMessage]:
+    """Return the earlier turns of a record, which has them as pairs."""
+    pairs = record.get("history")
+    if not isinstance(pairs, list) or not all(isinstance(one, list) for one in pairs):
+        return []
+    texts = [text for pair in pairs for text in pair]
+    if any(len(pair) != 2 for pair in pairs) or not all(isinstance(one, str) for one in texts):  # noqa: PLR2004  as above
+        msg = "its history does not hold pairs of two texts"
+        raise InputError(msg)
+    return [(("user", "assistant")[index % 2], text) for index, text in enumerate(texts)]
+
+
+def _check_is_asked(record: Mapping[str, object]) -> None:
+    """Raise InputError where a row of a conversation tree is the model's and not the asker's."""
+    role = record.get("role")
+    is_row = any(isinstance(record.get(name), str) for name in ("text", "content"))
+    meant = ROLES.get(str(role)) or ("tool" if str(role) in TOOL_ROLES else "user")
+    if role is None or not is_row or meant == "user":
+        return
+    what = "an answer, no prompt" if meant == "assistant" else "no prompt"
+    msg = f"its role is {role}: it is {what}"
+    raise InputError(msg)
+
+
+def _lacks_a_prompt(record: Mapping[str, object], settings: UploadSettings) -> str:
+    wanted = settings.column or ", ".join(USUAL_KEYS)
+    has = ", ".join(str(key)[:40] for key in list(record)[:SHOWN_KEYS]) or "nothing"
+    msg = f"it has none of {wanted}; it has {has}"
+    if not settings.column:
+        msg += f", and none of {', '.join(KEYS[len(USUAL_KEYS) :])}"
+    return msg
+
+
+def _inside(text: str) -> object:
+    """Return the list or object that a text spells, in JSON or as Python prints it; None if none.
+
+    Tables keep conversations so: JSON where a program wrote it, Python's notation where pandas did.
+    """
+    begins = text.lstrip()[:1]
+    if begins not in ("[", "{") or len(text) > LONGEST_LITERAL:
+        return None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
+            continue
+        return value if isinstance(value, list | dict) else None
+    return None
+
+
+def is_message(value: object) -> bool:
+    """Return whether a value is one turn of a conversation."""
+    return isinstance(value, dict) and role_of(value) is not None
