@@ -10,6 +10,7 @@ from time import perf_counter
 from inference.commands import Subparsers, add_device_arguments, add_model_argument, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.records.errors import InputError
+from inference.records.finite import finite
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -47,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
         report = measure(request, import_s, progress.show)
     is_json = args.json
     text = (
-        json.dumps(as_json(report), indent=2, ensure_ascii=False) if is_json else as_table(report)
+        json.dumps(finite(as_json(report)), indent=2, ensure_ascii=False, allow_nan=False)
+        if is_json
+        else as_table(report)
     )
     write_stdout(f"{text}\n")
     return 0

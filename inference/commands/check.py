@@ -9,6 +9,7 @@ import textwrap
 from inference.commands import Subparsers, add_device_arguments, add_model_argument, write_stdout
 from inference.commands.progress import ProgressLine
 from inference.records.checks import Check, CheckKind, CheckOutcome, SelfCheck
+from inference.records.finite import finite
 from inference.records.options import AttentionKind
 from inference.records.status import LoadStage
 
@@ -73,7 +74,8 @@ def check_json(check: SelfCheck) -> str:
     from pydantic import TypeAdapter  # noqa: PLC0415  only here
 
     fields = TypeAdapter(SelfCheck).dump_python(check, mode="json")
-    return json.dumps({**fields, "warning": check.warning}, indent=2, ensure_ascii=False)
+    plain = finite({**fields, "warning": check.warning})
+    return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def check_table(check: SelfCheck) -> str:

@@ -1,8 +1,8 @@
 """Runs as tables: a row for each step of each request, and a row for each subject compared.
 
-CSV cells that a spreadsheet would take for a formula get an apostrophe in front; Parquet keeps the
-text as it is. Of one request, ``step_time_s`` and ``wait_s`` add up to its end-to-end time. No
-torch.
+CSV cells that a spreadsheet would take for a formula get an apostrophe in front, and those that are
+longer than it can hold are cut with a mark; Parquet keeps the text as it is. Of one request,
+``step_time_s`` and ``wait_s`` add up to its end-to-end time. No torch.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ CellValue: TypeAlias = str | int | float | bool | None
 TableRow: TypeAlias = dict[str, CellValue]
 
 SPREADS = ("ttft_s", "itl_p50_s", "itl_p95_s", "tpot_s", "tokens_per_s", "batch_tokens_per_s")
+# Source: Microsoft, "Excel specifications and limits": characters that a cell can contain.
+MOST_CELL_CHARACTERS = 32_767
+BYTE_ORDER_MARK = "\ufeff"  # without it Excel reads a CSV as ANSI and spoils every accent
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _TEXT, _COUNT, _SECONDS, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 STEP_SCHEMA = pa.schema(
@@ -120,6 +123,11 @@ def to_csv(rows: Iterable[TableRow], columns: Sequence[str]) -> str:
     return sheet.getvalue()
 
 
+def csv_file(text: str) -> bytes:
+    """Return CSV as a file that spreadsheets open with its letters right."""
+    return f"{BYTE_ORDER_MARK}{text}".encode(errors="replace")
+
+
 def safe_text(text: str) -> str:
     """Return text that no spreadsheet takes for a formula.
 
@@ -134,7 +142,15 @@ def _csv_cell(cell: CellValue) -> str | int | float:
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    return safe_text(cell) if isinstance(cell, str) else cell
+    return _fitted(safe_text(cell)) if isinstance(cell, str) else cell
+
+
+def _fitted(text: str) -> str:
+    """Return text that fits into a cell of a spreadsheet; what is cut is said in its place."""
+    if len(text) <= MOST_CELL_CHARACTERS:
+        return text
+    mark = f"\u2026 [cut here: {len(text):,} characters, the run file has all of them]"
+    return text[: MOST_CELL_CHARACTERS - len(mark)] + mark
 
 
 def _run_rows(trace: RunTrace) -> list[TableRow]:

@@ -12,6 +12,7 @@ import vl_convert
 
 from inference.records.attention import PackedAttention
 from inference.records.costs import Ceilings
+from inference.records.finite import finite
 from inference.records.run import RunTrace
 from inference.records.steps import Part
 from inference.runs.comparisons import Subject
@@ -233,7 +234,7 @@ def chart_spec(chart: Chart) -> dict[str, object]:
 
 def spec_json(chart: Chart) -> str:
     """Return the spec as a file."""
-    return json.dumps(chart_spec(chart), indent=1)
+    return json.dumps(finite(chart_spec(chart)), indent=1, allow_nan=False)
 
 
 def png(chart: Chart) -> bytes:

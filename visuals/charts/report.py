@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from inference.records.finite import finite
 from inference.records.run import RunTrace
 from inference.runs.comparisons import Subject, SubjectFigures, figures_of, subjects_of
 from inference.runs.run_file import to_json
@@ -171,7 +172,7 @@ def _run_file(parts: _Parts) -> str:
 
 def _json(value: object) -> str:
     """Return JSON that cannot end the script element it stands in."""
-    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
+    return json.dumps(finite(value), allow_nan=False).replace("<", "\\u003c")
 
 
 def _inline(script: str) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from inference.records.run import RunTrace
 from inference.runs.comparisons import figures_of, subjects_of
-from inference.runs.exports import figures_csv, steps_csv, steps_parquet
+from inference.runs.exports import csv_file, figures_csv, steps_csv, steps_parquet
 from inference.runs.perfetto import perfetto_json
 from inference.runs.run_file import to_json
 from visuals.charts.chart_files import NamedChart, png, spec_json, svg, titled
@@ -47,13 +47,15 @@ def export_menu(
             _download(
                 "Figures (CSV)",
                 (f"{stem}-figures.csv", "text/csv"),
-                lambda: figures_csv([figures_of(subject) for subject in subjects_of(traces)]),
+                lambda: csv_file(
+                    figures_csv([figures_of(subject) for subject in subjects_of(traces)])
+                ),
                 help_text="The table of this page, in seconds and bytes.",
             )
         _download(
             "Steps (CSV)",
             (f"{stem}-steps.csv", "text/csv"),
-            lambda: steps_csv(traces),
+            lambda: csv_file(steps_csv(traces)),
             help_text="One row per step. For one request, step_time_s + wait_s add up to its total "
             "time.",
         )

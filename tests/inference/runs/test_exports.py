@@ -16,8 +16,11 @@ from inference.figures.latency import latency_summary
 from inference.records.run import RunTrace
 from inference.runs.comparisons import figures_of, subjects_of
 from inference.runs.exports import (
+    MOST_CELL_CHARACTERS,
     STEP_SCHEMA,
+    csv_file,
     figures_csv,
+    safe_text,
     step_rows,
     steps_csv,
     steps_parquet,
@@ -161,3 +164,37 @@ def test_the_timeline_has_each_step_on_its_time_and_telemetry_as_counters() -> N
         "memory_total_bytes",
     }
     assert file["displayTimeUnit"] == "ms"
+
+
+def test_a_csv_file_begins_with_a_byte_order_mark() -> None:
+    content = csv_file(steps_csv([TRACE]))
+
+    assert content.startswith(b"\xef\xbb\xbfrun_id,")
+    assert content.decode("utf-8-sig") == steps_csv([TRACE])
+
+
+@pytest.mark.parametrize("text", ["x" * 40_000, "=" + "é" * 40_000], ids=["text", "formula"])
+def test_a_text_too_long_for_a_cell_is_cut_with_a_mark(text: str) -> None:
+    [row] = sheet(to_csv([{"text": text}], ["text"]))
+
+    assert len(row["text"]) == MOST_CELL_CHARACTERS
+    assert row["text"].endswith("characters, the run file has all of them]")
+    assert f"{len(safe_text(text)):,} characters" in row["text"]
+
+
+def test_a_text_that_just_fits_into_a_cell_is_whole() -> None:
+    text = "x" * MOST_CELL_CHARACTERS
+
+    assert sheet(to_csv([{"text": text}], ["text"])) == [{"text": text}]
+
+
+def test_a_run_of_one_token_is_exported_with_gaps_and_no_nan() -> None:
+    one = replace(TRACE, events=TRACE.events[:1])
+
+    [row] = sheet(steps_csv([one]))
+    [figures] = sheet(figures_csv([figures_of(subject) for subject in subjects_of([one, one])][:1]))
+
+    assert row["step"] == "0"
+    assert figures["tpot_s"] == figures["itl_p50_s"] == figures["tokens_per_s"] == ""
+    assert "nan" not in steps_csv([one]).lower()
+    assert len(steps_parquet([one])) > 0
