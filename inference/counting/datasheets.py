@@ -1,16 +1,17 @@
 """What vendors state for their parts: dense peaks, bandwidth, memory, with document and date.
 
-The figures stand in ``gpu_specs.py``. A part is found by its exact names, never by a piece of one:
-that would give an 80 GB card the bandwidth of the 40 GB one. Two rates given in place of a name
-serve for anything else. No torch.
+The figures stand in ``parts.py`` and the files that it lists. A part is found by its exact names,
+never by a piece of one: that would give an 80 GB card the bandwidth of the 40 GB one. Two rates
+given in place of a name serve for anything else. No torch.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from math import isfinite
 
-from inference.counting.gpu_specs import PARTS
+from inference.counting.parts import PARTS
 from inference.records.costs import Ceilings, Source
 from inference.records.errors import InputError
 from inference.records.rooflines import Datasheet, EnteredCeilings
@@ -32,10 +33,12 @@ def datasheet_ceilings(sheet: Datasheet, dtype: str) -> Ceilings:
     """
     peaks = dict(sheet.peaks)
     if dtype not in peaks:
+        bandwidth = f"{sheet.bytes_per_s / 1e9:g}e9"
+        stated = ", ".join(peaks) or f"a bandwidth of {bandwidth} bytes/s"
         msg = (
-            f"the data sheet of {sheet.name} states no {dtype} matrix rate, only "
-            f"{', '.join(peaks)}; give your own two rates instead, FLOP/s and bytes/s: on the page "
-            "choose the device with your own rates, on the command line write 989e12:3.35e12"
+            f"the data sheet of {sheet.name} states no {dtype} matrix rate, only {stated}; give "
+            "your own two rates instead, FLOP/s and bytes/s: on the page choose the device with "
+            f"your own rates, on the command line write 989e12:{bandwidth}"
         )
         raise InputError(msg)
     reading = f"read {sheet.read_on.isoformat()}" if sheet.is_confirmed else "not confirmed"
@@ -45,6 +48,40 @@ def datasheet_ceilings(sheet: Datasheet, dtype: str) -> Ceilings:
         source=Source.DATASHEET,
         method=f"{sheet.document}: dense {dtype}, {reading}",
     )
+
+
+def entered_ceilings(flops_per_s: float, bytes_per_s: float, device: str = "") -> Ceilings:
+    """Return two rates that a user gives.
+
+    Args:
+        flops_per_s: Of matrix products.
+        bytes_per_s: Of memory.
+        device: What the user calls it.
+
+    Raises:
+        InputError: One of them is no rate.
+    """
+    if not all(isfinite(rate) and rate > 0 for rate in (flops_per_s, bytes_per_s)):
+        msg = f"the rates {flops_per_s} and {bytes_per_s} must be finite and above zero, such as "
+        raise InputError(f"{msg}989e12:3.35e12")
+    named = f"{device.strip()}: " if device.strip() else ""
+    return EnteredCeilings(
+        flops_per_s=flops_per_s,
+        bytes_per_s=bytes_per_s,
+        source=Source.COUNTED,  # of no clock and no vendor; ``roof_tag`` names them
+        method=f"{named}two rates given by the user",
+    )
+
+
+def with_entered_rate(sheet: Datasheet, flops_per_s: float) -> Ceilings:
+    """Return a vendor's bandwidth beside a rate of matrix products that a user gives.
+
+    Raises:
+        InputError: It is no rate.
+    """
+    entered = entered_ceilings(flops_per_s, sheet.bytes_per_s)
+    method = f"{sheet.document}: bandwidth; FLOP/s given by the user"
+    return replace(entered, method=method)
 
 
 def device_ceilings(device: str, dtype: str) -> Ceilings:
@@ -83,15 +120,7 @@ def _given_ceilings(text: str) -> Ceilings:
     except ValueError as error:
         msg = f"{text!r} is not two rates; write FLOP/s and bytes/s, such as 989e12:3.35e12"
         raise InputError(msg) from error
-    if not all(isfinite(rate) and rate > 0 for rate in rates):
-        msg = f"the rates in {text!r} must be finite and above zero, such as 989e12:3.35e12"
-        raise InputError(msg)
-    return EnteredCeilings(
-        flops_per_s=rates[0],
-        bytes_per_s=rates[1],
-        source=Source.COUNTED,  # of no clock and no vendor; ``roof_tag`` names them
-        method="two rates given by the user",
-    )
+    return entered_ceilings(*rates)
 
 
 def _key(name: str) -> str:

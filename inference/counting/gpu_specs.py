@@ -1,11 +1,9 @@
-"""The parts whose data sheets are built in. Figures only; ``datasheets.py`` reads them.
+"""NVIDIA's data-centre parts as their data sheets state them. Figures only, no torch.
 
 Every peak is the dense rate of matrix products with float32 accumulation: where a vendor prints
 the rate with structured sparsity, half of it stands here. ``float32`` is the rate without TF32, as
 torch computes by default; ``tfloat32`` is the other. Vendors' GB of memory are GiB, as the drivers
-report them. ``read_at`` is where the figures were read: vendors move their documents. A part whose
-vendor states no matrix rate is left out, such as Apple's: two rates can be given in its place. No
-torch.
+report them. ``read_at`` is where the figures were read: vendors move their documents.
 """
 
 from __future__ import annotations
@@ -15,26 +13,28 @@ from datetime import date
 from inference.records.rooflines import Datasheet
 
 READ_ON = date(2026, 11, 29)
+READ_AGAIN = date(2026, 12, 1)
 GIB = 1 << 30
 TERA = 1e12
 GIGA = 1e9
 
 
-def _peaks(**tflops: float) -> tuple[tuple[str, float], ...]:
+def peaks_of(**tflops: float) -> tuple[tuple[str, float], ...]:
+    """Return pairs of dtype and FLOP/s from TFLOP/s by dtype."""
     return tuple((dtype, rate * TERA) for dtype, rate in tflops.items())
 
 
-HOPPER_SXM = _peaks(bfloat16=989.4, float16=989.4, tfloat32=494.7, float32=66.9)
-AMPERE_100 = _peaks(bfloat16=312, float16=312, tfloat32=156, float32=19.5)
+# NVIDIA's own repositories, which state what the data sheets they name do.
+TENSORRT_LLM = "github.com/NVIDIA/TensorRT-LLM, tensorrt_llm/auto_parallel/cluster_info.py"
+AICONFIGURATOR = "github.com/ai-dynamo/aiconfigurator, systems/*.yaml (NVIDIA)"
+HOPPER_SXM = peaks_of(bfloat16=989.4, float16=989.4, tfloat32=494.7, float32=66.9)
+AMPERE_100 = peaks_of(bfloat16=312, float16=312, tfloat32=156, float32=19.5)
 A100_DOCUMENT = "NVIDIA A100 Tensor Core GPU data sheet"
 A100_READ_AT = (
-    "glennklockwood.com/garden/processors/A100; "
-    "thundercompute.com/blog/nvidia-a100-specs-full-guide"
+    f"{TENSORRT_LLM}; {AICONFIGURATOR}; glennklockwood.com/garden/processors/A100 (float32)"
 )
 HALF_TF32 = "TF32 is taken as half the float16 rate, as on the vendor's other parts."
-HOPPER_READ_AT = (
-    "glennklockwood.com/garden/peak-FLOPS and kunwar.page/chapter/appendix-d-hardware-reference"
-)
+HOPPER_READ_AT = f"{TENSORRT_LLM}; {AICONFIGURATOR}; glennklockwood.com/garden/peak-FLOPS (float32)"
 
 NVIDIA_DATACENTRE = (
     Datasheet(
@@ -44,7 +44,7 @@ NVIDIA_DATACENTRE = (
         bytes_per_s=4.8 * TERA,
         memory_bytes=141 * GIB,
         document="NVIDIA H200 Tensor Core GPU data sheet",
-        read_at=f"{HOPPER_READ_AT}; itkb.uw.cz/2026/06/nvidia-h200-vs-b300-precisions-cores.html",
+        read_at=HOPPER_READ_AT,
         read_on=READ_ON,
         note=HALF_TF32,
     ),
@@ -70,22 +70,22 @@ NVIDIA_DATACENTRE = (
     Datasheet(
         name="H100 PCIe",
         aliases=("NVIDIA H100 PCIe", "H100 PCIe", "H100 PCIe 80GB"),
-        peaks=_peaks(bfloat16=756, float16=756, tfloat32=378, float32=51),
+        peaks=peaks_of(bfloat16=756, float16=756, tfloat32=378, float32=51),
         bytes_per_s=2.0 * TERA,
         memory_bytes=80 * GIB,
         document="NVIDIA H100 Tensor Core GPU data sheet",
-        read_at="kunwar.page/chapter/appendix-d-hardware-reference",
+        read_at=HOPPER_READ_AT,
         read_on=READ_ON,
         note=HALF_TF32,
     ),
     Datasheet(
         name="B200",
         aliases=("NVIDIA B200", "B200", "B200 SXM", "B200 180GB"),
-        peaks=_peaks(bfloat16=2250, float16=2250, tfloat32=1100, float32=80),
+        peaks=peaks_of(bfloat16=2250, float16=2250, tfloat32=1100, float32=80),
         bytes_per_s=8.0 * TERA,
         memory_bytes=180 * GIB,
         document="NVIDIA Blackwell architecture brief, HGX B200",
-        read_at="glennklockwood.com/garden/processors/B200",
+        read_at=f"{AICONFIGURATOR}; glennklockwood.com/garden/processors/B200 (float32, TF32)",
         read_on=READ_ON,
         note="Some copies print 1,125 for TF32, 75 for float32 and 7.7 TB/s; 180 of 192 GB usable.",
     ),
@@ -128,40 +128,38 @@ NVIDIA_DATACENTRE = (
     Datasheet(
         name="L40S",
         aliases=("NVIDIA L40S", "L40S"),
-        peaks=_peaks(bfloat16=362.05, float16=362.05, tfloat32=183, float32=91.6),
+        peaks=peaks_of(bfloat16=362.05, float16=362.05, tfloat32=183, float32=91.6),
         bytes_per_s=864 * GIGA,
         memory_bytes=48 * GIB,
         document="NVIDIA L40S data sheet",
-        read_at="mullet.se/product.html?product_id=355414",
+        read_at=f"{AICONFIGURATOR}; {TENSORRT_LLM} (TF32)",
         read_on=READ_ON,
     ),
     Datasheet(
         name="L4",
         aliases=("NVIDIA L4", "L4"),
-        peaks=_peaks(bfloat16=121, float16=121, tfloat32=60, float32=30.3),
+        peaks=peaks_of(bfloat16=121, float16=121, tfloat32=60, float32=30.3),
         bytes_per_s=300 * GIGA,
         memory_bytes=24 * GIB,
         document="NVIDIA L4 Tensor Core GPU data sheet",
-        read_at="store.sourcecode.com/en-us/bg-bucket-compare/125/9820",
+        read_at=f"{AICONFIGURATOR}; {TENSORRT_LLM} (TF32)",
         read_on=READ_ON,
         note="The sheet prints 242 and 120 with sparsity; half of each stands here.",
     ),
     Datasheet(
         name="A10G",
         aliases=("NVIDIA A10G", "A10G"),
-        peaks=_peaks(bfloat16=70, float16=70, tfloat32=35, float32=35),
+        peaks=peaks_of(bfloat16=70, float16=70, tfloat32=35, float32=35),
         bytes_per_s=600 * GIGA,
         memory_bytes=24 * GIB,
         document="NVIDIA A10G data sheet for AWS G5",
-        read_at="baseten.co/blog/nvidia-a10-vs-a10g-for-ml-model-inference (memory and bandwidth)",
-        read_on=READ_ON,
-        is_confirmed=False,
-        note="Bandwidth and memory were read; the matrix rates could not be read in any copy.",
+        read_at=f"{TENSORRT_LLM}; float32 by the sheet's quotations",
+        read_on=READ_AGAIN,
     ),
     Datasheet(
         name="T4",
         aliases=("Tesla T4", "NVIDIA T4", "T4"),
-        peaks=_peaks(float16=65, float32=8.1),
+        peaks=peaks_of(float16=65, float32=8.1),
         bytes_per_s=320 * GIGA,
         memory_bytes=16 * GIB,
         document="NVIDIA T4 Tensor Core GPU data sheet",
@@ -169,57 +167,101 @@ NVIDIA_DATACENTRE = (
         read_on=READ_ON,
         note="No bfloat16 in its tensor cores.",
     ),
-)
-
-NVIDIA_GEFORCE = (
     Datasheet(
-        name="RTX 3090",
-        aliases=("NVIDIA GeForce RTX 3090", "GeForce RTX 3090", "RTX 3090"),
-        peaks=_peaks(bfloat16=71, float16=71, tfloat32=35.6, float32=35.6),
-        bytes_per_s=936 * GIGA,
-        memory_bytes=24 * GIB,
-        document="NVIDIA Ampere GA102 GPU architecture white paper, appendix A",
-        read_at="gigagpu.com/?p=34440 (bandwidth, memory, float32)",
-        read_on=READ_ON,
-        is_confirmed=False,
-        note="The matrix rates with float32 accumulation could not be read in any copy.",
+        name="H200 NVL",
+        aliases=("NVIDIA H200 NVL", "H200 NVL"),
+        peaks=peaks_of(bfloat16=835.5, float16=835.5, tfloat32=417.5, float32=60),
+        bytes_per_s=4.8 * TERA,
+        memory_bytes=141 * GIB,
+        document="NVIDIA H200 Tensor Core GPU data sheet",
+        read_at=f"{TENSORRT_LLM} (1,671 with sparsity; half of it stands here)",
+        read_on=READ_AGAIN,
+        note=HALF_TF32,
     ),
     Datasheet(
-        name="RTX 4090",
-        aliases=("NVIDIA GeForce RTX 4090", "GeForce RTX 4090", "RTX 4090"),
-        peaks=_peaks(bfloat16=165.2, float16=165.2, tfloat32=82.6, float32=82.6),
-        bytes_per_s=1008 * GIGA,
-        memory_bytes=24 * GIB,
-        document="NVIDIA Ada GPU architecture white paper, appendix A",
-        read_at="waredb.com/processor/nvidia-geforce-rtx-4090 and hmc-tech.com",
-        read_on=READ_ON,
+        name="H100 NVL",
+        aliases=("NVIDIA H100 NVL", "H100 NVL", "H100 NVL 94GB"),
+        peaks=peaks_of(bfloat16=835.5, float16=835.5, tfloat32=417.5, float32=60),
+        bytes_per_s=3.9 * TERA,
+        memory_bytes=94 * GIB,
+        document="NVIDIA H100 Tensor Core GPU data sheet, 2024",
+        read_at=f"{TENSORRT_LLM} (the rates, of H200 NVL); the sheet by quotations",
+        read_on=READ_AGAIN,
+        note="The rates are those of H200 NVL, as in the sheet. " + HALF_TF32,
     ),
     Datasheet(
-        name="RTX 5090",
-        aliases=("NVIDIA GeForce RTX 5090", "GeForce RTX 5090", "RTX 5090"),
-        peaks=_peaks(bfloat16=209.5, float16=209.5, tfloat32=104.8, float32=104.8),
-        bytes_per_s=1792 * GIGA,
+        name="H20",
+        aliases=("NVIDIA H20", "H20", "H20 96GB"),
+        peaks=peaks_of(bfloat16=147, float16=147, tfloat32=74),
+        bytes_per_s=4.0 * TERA,
+        memory_bytes=96 * GIB,
+        document="NVIDIA, TensorRT-LLM, cluster_info.py",
+        read_at=TENSORRT_LLM,
+        read_on=READ_AGAIN,
+        note="NVIDIA prints no data sheet of it. Others quote 148.",
+    ),
+    Datasheet(
+        name="B300",
+        aliases=("NVIDIA B300 SXM6 AC", "NVIDIA B300", "B300", "B300 SXM"),
+        peaks=peaks_of(bfloat16=2250, float16=2250),
+        bytes_per_s=7.75 * TERA,
+        memory_bytes=275_040 << 20,
+        document="NVIDIA Blackwell Ultra data sheet, HGX B300",
+        read_at=AICONFIGURATOR,
+        read_on=READ_AGAIN,
+        note="Memory as the driver reports it.",
+    ),
+    Datasheet(
+        name="GB200, one GPU",
+        aliases=("GB200, one GPU", "NVIDIA GB200", "GB200"),
+        peaks=peaks_of(bfloat16=2500, float16=2500),
+        bytes_per_s=8.0 * TERA,
+        memory_bytes=189_471 << 20,
+        document="NVIDIA Blackwell data sheet, GB200 NVL72",
+        read_at=AICONFIGURATOR,
+        read_on=READ_AGAIN,
+        note="Of the superchip's two GPUs one. Memory as the driver reports it.",
+    ),
+    Datasheet(
+        name="A30",
+        aliases=("NVIDIA A30", "A30"),
+        peaks=peaks_of(bfloat16=165, float16=165, tfloat32=82, float32=10.3),
+        bytes_per_s=933 * GIGA,
+        memory_bytes=24 * GIB,
+        document="NVIDIA A30 Tensor Core GPU data sheet",
+        read_at=f"{TENSORRT_LLM}; {AICONFIGURATOR}",
+        read_on=READ_AGAIN,
+    ),
+    Datasheet(
+        name="A10",
+        aliases=("NVIDIA A10", "A10"),
+        peaks=peaks_of(bfloat16=125, float16=125, tfloat32=62.5, float32=31.2),
+        bytes_per_s=600 * GIGA,
+        memory_bytes=24 * GIB,
+        document="NVIDIA A10 Tensor Core GPU data sheet",
+        read_at=f"{TENSORRT_LLM}; github.com/winston-zhang-orz/gpu-specs (float32)",
+        read_on=READ_AGAIN,
+    ),
+    Datasheet(
+        name="V100 SXM2 32GB",
+        aliases=("Tesla V100-SXM2-32GB", "V100 SXM2 32GB", "V100 SXM2", "V100 32GB", "V100"),
+        peaks=peaks_of(float16=125, float32=15.7),
+        bytes_per_s=900 * GIGA,
         memory_bytes=32 * GIB,
-        document="NVIDIA RTX Blackwell GPU architecture white paper, appendix A",
-        read_at="spheron.network/blog/nvidia-rtx-5090-specs and fpsbench.com",
-        read_on=READ_ON,
-        note="838 with sparsity and float16 accumulation was read; a quarter of it stands here.",
+        document="NVIDIA V100 Tensor Core GPU data sheet",
+        read_at="NVIDIA, Ampere Architecture In-Depth, table of P100, V100 and A100",
+        read_on=READ_AGAIN,
+        note="No bfloat16 in its tensor cores.",
     ),
-)
-
-AMD = (
     Datasheet(
-        name="MI300X",
-        aliases=("AMD Instinct MI300X", "AMD Instinct MI300X OAM", "MI300X", "Instinct MI300X"),
-        peaks=_peaks(bfloat16=1307.4, float16=1307.4, tfloat32=653.7, float32=163.4),
-        bytes_per_s=5.3 * TERA,
-        memory_bytes=192 * GIB,
-        document="AMD Instinct MI300X accelerator data sheet",
-        read_at="github.com/alpharomercoma/MI300X-vs-H200, REPORT.md (bfloat16, bandwidth, memory)",
-        read_on=READ_ON,
-        note="TF32 is half and float32 an eighth of the bfloat16 rate in the CDNA 3 matrix cores.",
+        name="V100 SXM2 16GB",
+        aliases=("Tesla V100-SXM2-16GB", "V100 SXM2 16GB", "V100 16GB"),
+        peaks=peaks_of(float16=125, float32=15.7),
+        bytes_per_s=900 * GIGA,
+        memory_bytes=16 * GIB,
+        document="NVIDIA V100 Tensor Core GPU data sheet",
+        read_at="NVIDIA, Ampere Architecture In-Depth, table of P100, V100 and A100",
+        read_on=READ_AGAIN,
+        note="No bfloat16 in its tensor cores.",
     ),
 )
-
-
-PARTS = (*NVIDIA_DATACENTRE, *NVIDIA_GEFORCE, *AMD)

@@ -190,7 +190,7 @@ def _compressed(quantization: Mapping[str, object]) -> _Format | None:
         return None
     group = whole_number(weights.get("group_size"))
     kind = str(weights.get("type", "int"))
-    is_small_float = kind == "float" and bits == HALF_BYTE  # noqa: and MXFP4
+    is_small_float = kind == "float" and bits == HALF_BYTE  # as MXFP4
     has_zero = weights.get("symmetric") is False
     return _Format(
         name=f"compressed-tensors, {kind} {bits} bits",

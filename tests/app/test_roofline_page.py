@@ -257,6 +257,22 @@ def test_two_rates_of_ones_own_serve_as_a_device(page: AppTest) -> None:
     assert "**entered**: two rates given by the user" in sentences(page)
     assert "datasheet" not in sentences(page)
 
+    page.text_input(key="wi-called").set_value("my box").run()
+
+    assert "**entered**: my box\\: two rates given by the user" in sentences(page)
+
+
+def test_a_part_whose_vendor_states_no_rate_asks_for_one(page: AppTest) -> None:
+    page.selectbox(key="wi-device").set_value("Apple M4 Max").run()
+
+    assert not page.exception
+    assert any("Give its TFLOP/s" in one.value for one in page.info)
+
+    page.number_input(key="wi-rate").set_value(30.0).run()
+
+    assert "bandwidth; FLOP/s given by the user" in sentences(page)
+    assert metrics(page)["ITL, at least"].endswith("ms")
+
 
 def test_this_machine_is_a_device_once_it_was_measured(page: AppTest, hub: HubUnderTest) -> None:
     assert THIS_MACHINE not in page.selectbox(key="wi-device").options

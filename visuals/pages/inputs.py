@@ -90,6 +90,8 @@ class RooflineInputs:
     device: str = "H100 SXM"
     stored: str = ""
     kv_dtype: str = "as the weights"
+    device_name: str = ""
+    matrix_tflops_per_s: float = 0.0
     tflops_per_s: float = 989.4
     gigabytes_per_s: float = 3350.0
     memory_gib: float = 0.0
@@ -114,6 +116,8 @@ class BatchingInputs:
     dtype: str = "bfloat16"
     model: str = "Llama-3.1-8B"
     device: str = "H100 SXM"
+    device_name: str = ""
+    matrix_tflops_per_s: float = 0.0
     tflops_per_s: float = 989.4
     gigabytes_per_s: float = 3350.0
     memory_gib: float = 0.0
