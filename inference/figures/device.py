@@ -133,6 +133,7 @@ def notes_of(trace: RunTrace) -> tuple[str, ...]:
         _decode_note(trace),
         _throttle_note(trace.telemetry),
         _company_note(trace.telemetry),
+        *dict.fromkeys(request.text_note for request in trace.requests),
     )
     return tuple(note for note in notes if note)
 

@@ -21,6 +21,7 @@ from inference.records.model import TokenizerFiles, TokenPiece
 
 # Longer than the longest context on offer (ten million tokens, about four characters each).
 MAX_PROMPT_CHARACTERS = 40_000_000
+MOST_NAMED = 4  # control tokens in a sentence
 BYTE_TOKEN_LENGTH = len("<0xFF>")
 
 
@@ -149,13 +150,60 @@ class TextCodec:
         if token is None:
             return b""
         if token_id in self._added:
-            return self._added[token_id].encode()
+            return self._added_text(token_id).encode()
         if self._spelling is Spelling.BYTE_LEVEL:
             return _byte_level(token)
         if self._spelling is Spelling.METASPACE:
             return _metaspace(token)
         decoder = self._tokenizer.decoder
         return (decoder.decode([token]) if decoder else token).encode()
+
+    def _added_text(self, token_id: int) -> str:
+        """Return the text of a token that was added beside the vocabulary.
+
+        Where the tokenizer writes spaces as "\u2581", runs of them may be added tokens (all Gemmas
+        have some); control tokens stand for themselves.
+        """
+        content = self._added[token_id]
+        if self._spelling is Spelling.BYTE_LEVEL or token_id in self._special_ids:
+            return content
+        return content.replace("\u2581", " ")
+
+    def remarks(self, texts: Sequence[str], ids: Sequence[int]) -> str:
+        """Return what is to be known of typed texts that became these ids; empty for nothing.
+
+        Control tokens that were typed have the model's own meaning, and some tokenizers do not
+        keep every character: both change what the model reads, and neither shows in the prompt.
+
+        Args:
+            texts: What the user typed: a prompt, or the contents of a conversation's turns.
+            ids: All that the model is fed, the template's included.
+        """
+        typed = self._typed_control_tokens(texts, ids)
+        raw = b"".join(piece.raw for piece in self.pieces(ids))
+        is_whole = all(text.strip().encode() in raw for text in texts)
+        notes = (
+            f"The prompt holds {_listed(typed)}, which the model reads as control tokens and not "
+            "as text."
+            if typed
+            else "",
+            ""
+            if is_whole
+            else "This tokenizer does not keep the prompt exactly: the tokens' text differs from "
+            "what was typed.",
+        )
+        return " ".join(note for note in notes if note)
+
+    def _typed_control_tokens(self, texts: Sequence[str], ids: Sequence[int]) -> list[str]:
+        fed = self._special_ids.intersection(ids)
+        contents = {self._added.get(one, "") for one in fed} - {""}
+        return sorted(one for one in contents if any(one in text for text in texts))
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:MOST_NAMED])
+    more = len(names) - len(shown)
+    return ", ".join([*shown, *([f"{more} more"] if more else [])])
 
 
 def check_prompt(prompt: str, *, is_raw: bool) -> None:

@@ -132,6 +132,7 @@ def build_requests(
                 sampling=order.sampling,
                 arrival_s=order.arrivals_s[position] if order.arrivals_s else 0.0,
                 is_raw=order.is_raw,
+                text_note=codec.remarks([text for _, text in turns] or [prompt], ids),
             )
         )
     check_chunk(order.chunk_tokens, max(len(request.prompt_ids) for request in requests))

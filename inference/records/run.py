@@ -67,6 +67,8 @@ class Request:
             beginning.
         is_raw: The prompt was fed as it stands and not through the model's chat template; None
             where a file does not say.
+        text_note: Control tokens among what was typed, and whether the tokens give the text back,
+            in sentences; empty where there is nothing to say.
     """
 
     request_id: str
@@ -76,6 +78,7 @@ class Request:
     sampling: Sampling
     arrival_s: float = 0.0
     is_raw: bool | None = None
+    text_note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,7 +75,7 @@ def frame(
     batch, slot_tables = batch_parts(drawn, tally)
     body: Frame = {
         "v": VERSION,
-        "run": _run(status) | {"ended": finish_words(trace), "warning": trace.info.check_warning},
+        "run": _run(status) | {"ended": finish_words(trace), "warning": _warning(trace)},
         "from": start,
         "to": start + len(prompt) + steps,
         "total": total,
@@ -93,6 +93,12 @@ def frame(
     if weight_reuse.is_changed(trace.events[:begin], drawn.events):
         body["weights"] = weight_reuse.reuse_items(drawn.events, trace.info.shape)
     return body
+
+
+def _warning(trace: RunTrace) -> str:
+    """Return what the self-check found to differ, and what is to be known of the prompts' text."""
+    notes = (trace.info.check_warning, *(request.text_note for request in trace.requests))
+    return " ".join(dict.fromkeys(note for note in notes if note))
 
 
 def finish_words(trace: RunTrace) -> str:

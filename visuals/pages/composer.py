@@ -268,4 +268,6 @@ def _show_input(codec: TextCodec, prompt: str, *, is_raw: bool) -> None:
         f"{counted(len(ids), 'token')}, counted with the loaded model's own tokenizer. "
         + ("As typed, no template." if is_raw else "The model's chat template is applied.")
     )
+    if note := codec.remarks([prompt], ids):
+        st.warning(escaped(note))
     st.code(text, language=None, wrap_lines=True, height=260)

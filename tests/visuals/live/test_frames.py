@@ -204,6 +204,16 @@ def test_every_frame_says_what_the_check_of_its_model_found_to_differ() -> None:
     assert [run["warning"] for run in runs] == ["", "It differs."]
 
 
+def test_every_frame_says_what_is_to_be_known_of_the_prompts_text() -> None:
+    trace = empty_trace()
+    noted = replace(trace.requests[0], text_note="It holds a control token.")
+    marked = replace(trace, requests=(noted, replace(noted, request_id="r1")))
+
+    shown: Any = frame(marked, RUNNING, 0)["run"]
+
+    assert shown["warning"] == "It holds a control token."
+
+
 def test_a_run_without_a_step_shows_its_prompt_and_model() -> None:
     shown = frame(empty_trace(), RUNNING, 0)
 

@@ -207,7 +207,8 @@ export class Strip {
   spoken(position) {
     const token = this.tokens[position];
     const chance = token.p === null || token.p === undefined ? "" : `, probability ${percentText(token.p)}`;
-    return `token ${position}: ${token.text}, id ${token.id}, ${STATE_NAMES[this.state(position)]}${chance}`;
+    const kind = token.kind === "special" ? "control token, " : "";
+    return `token ${position}: ${token.text}, ${kind}id ${token.id}, ${STATE_NAMES[this.state(position)]}${chance}`;
   }
 
   /** @param {number} position */
@@ -221,6 +222,7 @@ export class Strip {
       make("p", null, `position ${group(position)}, ${origin}: ${STATE_NAMES[this.state(position)]}`),
       make("p", "mono", `id ${token.id}   bytes ${token.hex || "none"}`),
     ];
+    if (token.kind === "special") nodes.push(make("p", null, "A control token: the model reads it as structure, not as text."));
     if (token.kind === "fragment") nodes.push(make("p", null, "Only a part of a character: its bytes are shown."));
     if (token.isOutput) nodes.push(...this.chances(token));
     return nodes;

@@ -134,6 +134,7 @@ function legend() {
     sample.dataset.state = state;
     node.append(legendEntry(sample, words));
   }
+  node.append(legendEntry(make("span", "tok special sample", "a"), "control token"));
   const bar = make("span", "tok out sample", "a");
   bar.style.setProperty("--p", "0.7");
   const entry = legendEntry(bar, "bar: probability");

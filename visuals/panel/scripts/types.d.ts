@@ -72,7 +72,7 @@ export type RunStatus = {
   stage_ratio: number | null;
   queue_position: number | null;
   held?: boolean; // its first step waits until this page has been drawn
-  warning?: string; // what the self-check of its model found to differ
+  warning?: string; // what the self-check of its model found to differ, and what is to be known of the prompts' text
 };
 
 /** Tell the server that a frame was drawn, and for how long that kept the main thread. */
