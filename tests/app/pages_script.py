@@ -11,6 +11,7 @@ from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
+from visuals.pages.tour import tour_page
 
 HUB = STAGE.under_test.hub
 
@@ -20,6 +21,7 @@ def stay(_keys: object = None) -> None:
 
 
 PAGES = {
+    "tour": lambda: tour_page(HUB),
     "live": lambda: live_page(HUB),
     "compare": lambda: compare_page(HUB, STAGE.groups, STAGE.store),
     "roofline": lambda: roofline_page(HUB, app_shape_jobs()),

@@ -57,6 +57,7 @@ def test_every_page_has_something_to_see_that_is_said_to_be_recorded(
         ("compare?runs=nonsense", "not on this server: nonsense"),
         ("compare?group=zzz", "names comparison zzz, which is not on this server"),
         ("runs?run=nope", "run nope is not kept here"),
+        ("tour?step=nonsense", "The tour has no chapter named nonsense"),
     ],
 )
 def test_a_dead_link_says_so(

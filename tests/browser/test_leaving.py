@@ -24,6 +24,7 @@ OTHERS = tuple(page.capitalize() for page in PAGES)
 # What only this page shows; the tabs of Roofline and Batching have these names.
 SHOWN = {
     "Live": ".st-key-prompt textarea",
+    "Tour": "text=1 of 7: One forward pass",
     "Compare": "text=Or paste prompts",
     "Roofline": "role=tab[name='Where the bottleneck turns']",
     "Batching": "role=tab[name='Latency per request']",
@@ -130,8 +131,8 @@ def test_the_walk_has_every_pair_of_pages() -> None:
 @pytest.mark.parametrize(
     ("starts", "expected"),
     [
-        pytest.param(("first",), 12, id="there-and-back"),
-        pytest.param(("first", "second"), 66, id="every-pair", marks=pytest.mark.long),
+        pytest.param(("first",), 14, id="there-and-back"),
+        pytest.param(("first", "second"), 84, id="every-pair", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.timeout(600)  # starts the app, twice for every pair

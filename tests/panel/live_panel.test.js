@@ -49,9 +49,9 @@ afterEach(() => {
   mock.restoreAll();
 });
 
-function component(runId, { state = "queued", frame } = {}) {
+function component(runId, { state = "queued", frame, panels } = {}) {
   return {
-    data: { run_id: runId, token: "t", label: "", state, frame, vega: "live/vega/1.js", specs: SPECS, explanations: {} },
+    data: { panels, run_id: runId, token: "t", label: "", state, frame, vega: "live/vega/1.js", specs: SPECS, explanations: {} },
     parentElement: document.body,
     setStateValue: (name, value) => said.push([name, value]),
   };
@@ -261,4 +261,24 @@ test("a run whose roofs have come is drawn anew from its beginning", TIMEOUT, as
   next.receive(frame("done", { final: true, to: 3 }));
   await until(() => next.sent.length);
   assert.equal(panel.run.cursor, 3);
+});
+
+test("a page that names panels is shown those below the header, and no others", TIMEOUT, async () => {
+  const socket = open("a", { panels: ["mask"] });
+
+  socket.receive(frame("paused"));
+  await until(() => states().length);
+
+  assert.equal(panel.guards.length, 2);
+  assert.equal(panel.root.classList.contains("some"), true);
+  assert.equal(panel.root.querySelectorAll(".panel").length, 1);
+  assert.notEqual(panel.root.querySelector(".panel-mask"), null);
+  assert.deepEqual(states(), ["paused"]);
+});
+
+test("a page that names none is shown all", TIMEOUT, () => {
+  open("a");
+
+  assert.equal(panel.root.classList.contains("some"), false);
+  assert.notEqual(panel.root.querySelector(".panel-kv"), null);
 });

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from inference.records.options import AttentionKind, CacheKind, DecodeMode
+from visuals.pages.examples import first_prompt
 from visuals.pages.run_settings import AUTO, DEFAULT_MODEL
 
 
@@ -141,3 +142,22 @@ class RunsInputs:
     search: str = ""
     speed: str = ""
     device_run: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TourInputs:
+    """What the tour asks for: the reader's prompt, and what is tried in each chapter.
+
+    Attributes:
+        forward_pass: The variant tried in the chapter of that name, as it is offered, and so on;
+            empty for the chapter's own run.
+    """
+
+    prompt: str = field(default_factory=first_prompt)
+    forward_pass: str = ""
+    cache: str = ""
+    mask: str = ""
+    weight_reuse: str = ""
+    roofline: str = ""
+    batching: str = ""
+    context: str = ""

@@ -19,9 +19,15 @@ from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
+from visuals.pages.tour import tour_page
 from visuals.panel.server_line import server_line
 
 STYLE = Path(__file__).parent / "pages.css"
+
+
+def show_tour() -> None:
+    """Show the Tour on the app's hub."""
+    tour_page(app_hub())
 
 
 def show_live() -> None:
@@ -84,6 +90,7 @@ def main() -> None:
     server_line(app_hub())
     st.navigation(
         [
+            st.Page(show_tour, title="Tour", url_path="tour"),
             LIVE,
             COMPARE,
             st.Page(show_roofline, title="Roofline", url_path="roofline"),

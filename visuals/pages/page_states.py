@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from inference.prompts.prompt_files import Upload
 from inference.records.run import RunTrace
+from visuals.tour.chapters import CHAPTERS
+from visuals.tour.facts import RunFacts
 
 SHOWN = 20  # runs listed on the Runs page before more are asked for
 
@@ -89,4 +91,33 @@ class ReplayState:
     key: str
     trace: RunTrace
     run_id: str
+    sentence: str = ""
+
+
+RunKey = tuple[str, str, str]  # a chapter's slug, the variant's name, the reader's prompt
+
+
+@dataclass(slots=True)
+class TourPageState:
+    """How far this browser tab is in the tour.
+
+    Attributes:
+        slug: The chapter shown.
+        run_ids: The runs made for it, by what they are of.
+        replays: The recordings that play, by the chapter.
+        facts: What the runs that have ended gave.
+        shown: The newest run that has ended, by the chapter; before, the one before that.
+        answers: What was answered, by the chapter.
+        done: Chapters whose question was answered right.
+        sentence: What went wrong with the last run asked for; empty when nothing did.
+    """
+
+    slug: str = CHAPTERS[0].slug
+    run_ids: dict[RunKey, str] = field(default_factory=dict)
+    replays: dict[str, str] = field(default_factory=dict)
+    facts: dict[RunKey, RunFacts] = field(default_factory=dict)
+    shown: dict[str, RunKey] = field(default_factory=dict)
+    before: dict[str, tuple[str, RunFacts]] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+    done: set[str] = field(default_factory=set)
     sentence: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -20,8 +21,14 @@ POLL_S = 0.5
 PARTS = ("linear", "attention")  # what the roofline shows of steps that are timed in parts
 
 
-def run_panel(
-    hub: Hub, run: LiveRun, *, key: str = "panel", label: str = "", state: RunState | None = None
+def run_panel(  # noqa: PLR0913  each is one thing that a page says of the panel
+    hub: Hub,
+    run: LiveRun,
+    *,
+    key: str = "panel",
+    label: str = "",
+    state: RunState | None = None,
+    panels: Sequence[str] | None = None,
 ) -> None:
     """Show the panel; where it gets no WebSocket, feed it twice a second instead.
 
@@ -31,16 +38,18 @@ def run_panel(
         key: Of the panel; see :func:`live_panel`.
         label: Stands before the model's name.
         state: The run's state that the page's buttons were drawn for; None where there are none.
+        panels: Names of the panels shown; None for all.
     """
     state = state or run.state
     if session().is_polling:
-        _polled_panel(hub, run, key=key, label=label, state=state)
+        _polled_panel(hub, run, key=key, label=label, state=state, panels=panels)
         return
     result = live_panel(
         run,
         key=key,
         label=label,
         state=state,
+        panels=panels,
         on_measure=partial(start_measuring, hub, MeasureCeilings()),
     )
     _time_parts(hub, run, result.part)
@@ -61,7 +70,15 @@ def _time_parts(hub: Hub, run: LiveRun, shown: str | None) -> None:
         hub.split_steps(run, is_wanted=wants_parts)
 
 
-def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str, state: RunState) -> None:
+def _polled_panel(  # noqa: PLR0913  as for run_panel
+    hub: Hub,
+    run: LiveRun,
+    *,
+    key: str,
+    label: str,
+    state: RunState,
+    panels: Sequence[str] | None,
+) -> None:
     @st.fragment(run_every=None if state.is_final else POLL_S)
     def polled() -> None:
         hub.touch(run)
@@ -73,6 +90,7 @@ def _polled_panel(hub: Hub, run: LiveRun, *, key: str, label: str, state: RunSta
             frame=update,
             label=label,
             state=run.state,
+            panels=panels,
             on_measure=partial(start_measuring, hub, MeasureCeilings()),
         )
         if result.transport == "restored":

@@ -16,8 +16,20 @@ import streamlit as st
 
 from inference.records.attention import AttentionChoice
 from visuals.live.attention_feed import choice_from
-from visuals.pages.inputs import BatchingInputs, CompareInputs, RooflineInputs, RunsInputs
-from visuals.pages.page_states import ComparePageState, LivePageState, ReplayState, RunsPageState
+from visuals.pages.inputs import (
+    BatchingInputs,
+    CompareInputs,
+    RooflineInputs,
+    RunsInputs,
+    TourInputs,
+)
+from visuals.pages.page_states import (
+    ComparePageState,
+    LivePageState,
+    ReplayState,
+    RunsPageState,
+    TourPageState,
+)
 from visuals.pages.run_settings import RunSettings
 from visuals.pages.widget_keys import GROUP_OF, PANELS, TICK, WIDGETS, is_mapped
 
@@ -40,9 +52,11 @@ class Session:
     roofline: RooflineInputs = field(default_factory=RooflineInputs)
     batching: BatchingInputs = field(default_factory=BatchingInputs)
     runs: RunsInputs = field(default_factory=RunsInputs)
+    tour: TourInputs = field(default_factory=TourInputs)
     live_page: LivePageState = field(default_factory=LivePageState)
     compare_page: ComparePageState = field(default_factory=ComparePageState)
     runs_page: RunsPageState = field(default_factory=RunsPageState)
+    tour_page: TourPageState = field(default_factory=TourPageState)
     replay: ReplayState | None = None
     config: bytes | None = None
     is_polling: bool = False

@@ -91,6 +91,16 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "br-tpot": "tpot_ms",
     },
     "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
+    "tour": {
+        "tour-prompt": "prompt",
+        "tour-try-forward-pass": "forward_pass",
+        "tour-try-cache": "cache",
+        "tour-try-mask": "mask",
+        "tour-try-weight-reuse": "weight_reuse",
+        "tour-try-roofline": "roofline",
+        "tour-try-batching": "batching",
+        "tour-try-context": "context",
+    },
 }
 GROUP_OF: dict[str, str] = {key: group for group, keys in WIDGETS.items() for key in keys}
 
@@ -100,9 +110,13 @@ RUN_FILE, PROMPT_FILES, CONFIG_FILE = "run-file", "prompt-files", "wi-config"
 ONCE = (EXAMPLE, CASE, RUN_FILE, PROMPT_FILES, CONFIG_FILE)
 TICK, NAME, IMPORT = "pick-", "name-", "import-"  # before a run's key, or a count
 PER_RUN = (TICK, NAME, IMPORT)
+TOUR_ANSWER, TOUR_PANEL = "tour-answer-", "tour-panel-"  # before a chapter's slug
+PER_CHAPTER = (TOUR_ANSWER, TOUR_PANEL)
 PANELS = ("panel", "recorded")  # the live panels in which a layer can be chosen
 
 
 def is_mapped(key: str) -> bool:
     """Tell whether a widget with this key is known here."""
-    return key in GROUP_OF or key in ONCE or key in PANELS or key.startswith(PER_RUN)
+    return (
+        key in GROUP_OF or key in ONCE or key in PANELS or key.startswith((*PER_RUN, *PER_CHAPTER))
+    )

@@ -6,7 +6,7 @@ passes changes only with the run and its state; all other reruns cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -80,6 +80,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
     state: RunState,
     frame: dict[str, object] | None = None,
     label: str = "",
+    panels: Sequence[str] | None = None,
     on_measure: Callable[[], None] | None = None,
 ) -> ComponentResult:
     """Show a run and return what the panel says: state, transport, cursor, capture and part.
@@ -95,6 +96,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
         frame: Given, the panel draws it instead of opening a WebSocket. It should start at
             ``cursor``; a frame that starts at 0 is drawn from scratch.
         label: Stands before the model's name, such as "recorded run".
+        panels: Names of those shown below the header, by ``live_panel.js``; None for all.
         on_measure: Called when somebody asks in the panel for the roofs to be measured.
     """
     data: dict[str, object] = {
@@ -107,6 +109,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
         "vega": vega_address(),
         "specs": chart_specs(),
         "explanations": _EXPLANATIONS,
+        "panels": None if panels is None else list(panels),
     }
     if frame is not None:
         data["frame"] = frame

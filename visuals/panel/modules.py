@@ -27,6 +27,7 @@ _STYLE_ORDER = (  # of two rules that weigh the same the later one holds
     "attention",
     "cache_account",
     "next_token",
+    "some",
 )
 _DIGEST_LETTERS = 16
 

@@ -25,17 +25,17 @@ import { UtilizationPanel } from "./utilization.js";
 import { Vega } from "./vega.js";
 import { WeightReusePanel } from "./weight_reuse.js";
 
-/** @type {PanelClass[]} */
-const WIDE_PANELS = [HeaderPanel, TokensPanel, BatchPanel];
-/** @type {PanelClass[]} */
+/** @type {[string, PanelClass][]} Each with the name by which a page asks for some of them. */
+const WIDE_PANELS = [["head", HeaderPanel], ["tokens", TokensPanel], ["batch", BatchPanel]];
+/** @type {[string, PanelClass][]} */
 const PANELS = [
-  MaskPanel,
-  RooflinePanel,
-  LatencyPanel,
-  WeightReusePanel,
-  CachePanel,
-  UtilizationPanel,
-  NextTokenPanel,
+  ["mask", MaskPanel],
+  ["roofline", RooflinePanel],
+  ["latency", LatencyPanel],
+  ["weights", WeightReusePanel],
+  ["kv", CachePanel],
+  ["utilization", UtilizationPanel],
+  ["next", NextTokenPanel],
 ];
 const POLL_MS = 400; // between two frames that the page hands over
 const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
@@ -103,9 +103,10 @@ export class LivePanel {
     /** @type {PanelGuard[]} */
     this.guards = [];
     this.root.append(this.trouble);
-    for (const PanelOf of WIDE_PANELS) this.guards.push(new PanelGuard(PanelOf, this.root, this.ctx));
     const grid = make("div", "grid");
-    for (const PanelOf of PANELS) this.guards.push(new PanelGuard(PanelOf, grid, this.ctx));
+    this.root.classList.toggle("some", Boolean(component.data.panels));
+    this.add(WIDE_PANELS, this.root);
+    this.add(PANELS, grid);
     this.root.append(grid, this.ctx.tip.box);
     /** @type {NodeListOf<HTMLElement>} */
     this.waiting = this.root.querySelectorAll(".wait");
@@ -118,6 +119,17 @@ export class LivePanel {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.asking = undefined;
     this.follow();
+  }
+
+  /**
+   * All, or those that the page names; the header in any case.
+   * @param {[string, PanelClass][]} panels
+   * @param {HTMLElement} parent
+   */
+  add(panels, parent) {
+    const named = this.component.data.panels;
+    const shown = panels.filter(([name]) => !named || name === "head" || named.includes(name));
+    for (const [, PanelOf] of shown) this.guards.push(new PanelGuard(PanelOf, parent, this.ctx));
   }
 
   /**

@@ -23,6 +23,7 @@ export type PanelData = {
   vega: string; // where Vega is, below the server's address
   specs: Record<string, Row>;
   explanations: Record<string, Explanation>;
+  panels?: string[] | null; // the panels that are shown beside the header; none for all
   frame?: Frame; // set where the page feeds the panel instead of a WebSocket
 };
 

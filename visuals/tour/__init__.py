@@ -1,0 +1,5 @@
+"""The tour: seven chapters, their texts, the figures in them and their questions. No Streamlit.
+
+May import ``charts`` and the torch-free packages of ``inference``. Read ``chapters`` (what each
+chapter shows and runs), ``facts`` (figures of a run), ``texts`` (every sentence), ``questions``.
+"""
