@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         "resident_weight_bytes_in_dtype": plain.weight_bytes,
         "resident_weight_bytes_published": plain.published_weight_bytes,
         "idle_weight_bytes": shape.idle_weight_bytes,
-        "parameters": plain.weight_bytes // plain.kv_dtype_bytes,
+        "parameters": plain.parameters,
         "memory_needed_bytes": memory_needed_bytes(shape, batch, context),
         "uncounted": list(shape.uncounted),
     }

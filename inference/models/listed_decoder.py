@@ -92,6 +92,7 @@ def listed_shape(
         ),
         windows_per_layer=tuple(layer.window for layer in plan.layers),
         uncounted=tuple(plan.notes),
+        parameters=(stored + vectors) // element_bytes,
     )
 
 
@@ -168,24 +169,25 @@ def _row_elements(layer: LayerSizes, latent: tuple[int, ...]) -> int:
 
 
 def _matrices(plan: _Plan) -> tuple[WeightMatrix, ...]:
-    sizes: dict[tuple[str, int, int, MatrixRole, int, int], int] = {}
-    for layer in plan.layers:
+    sizes: dict[tuple[str, int, int, MatrixRole, int, int], list[int]] = {}
+    for number, layer in enumerate(plan.layers):
         for matrix in (*_attention(plan, layer), *_mlp(plan, layer)):
-            sizes[matrix] = sizes.get(matrix, 0) + 1
+            sizes.setdefault(matrix, []).append(number)
     each = plan.element_bytes
     listed = [
         WeightMatrix(
             name=name,
             in_features=d_in,
             out_features=d_out,
-            copies=copies,
-            bytes=copies * experts * d_in * d_out * each,
+            copies=len(layers),
+            bytes=len(layers) * experts * d_in * d_out * each,
             role=role,
             experts=experts,
             experts_per_token=chosen,
             is_expansion=name.endswith("kv_b_proj"),
+            layers=() if layers == list(range(len(layers))) else tuple(layers),
         )
-        for (name, d_in, d_out, role, experts, chosen), copies in sizes.items()
+        for (name, d_in, d_out, role, experts, chosen), layers in sizes.items()
     ]
     table = plan.vocab_size * plan.hidden_size * each
     embedding = WeightMatrix(
@@ -263,20 +265,24 @@ def _mlp(plan: _Plan, layer: LayerSizes) -> list[_Sizes]:
         raise InputError(msg)
     width = size_of(fields, "expert_size") or layer.width
     shared = size_of(fields, "shared_size") or (size_of(fields, "shared_experts") or 0) * width
+    hidden = plan.hidden_size
+    inner = size_of(fields, "expert_hidden_size") or hidden  # of experts that work in a latent
+    latent = [_linear("mlp.latent_in", hidden, inner), _linear("mlp.latent_out", inner, hidden)]
     return [
-        _linear("mlp.gate", plan.hidden_size, experts),
+        _linear("mlp.gate", hidden, experts),
+        *(latent if inner != hidden else ()),
         *(
             (name, d_in, d_out, MatrixRole.EXPERT, experts, chosen)
-            for name, d_in, d_out, *_ in _one_mlp(plan, "mlp.experts", width)
+            for name, d_in, d_out, *_ in _one_mlp(plan, "mlp.experts", width, inner)
         ),
         *(_one_mlp(plan, "mlp.shared_experts", shared) if shared else ()),
     ]
 
 
-def _one_mlp(plan: _Plan, prefix: str, width: int) -> list[_Sizes]:
+def _one_mlp(plan: _Plan, prefix: str, width: int, hidden: int | None = None) -> list[_Sizes]:
     if not width:
         return []
-    hidden = plan.hidden_size
+    hidden = hidden or plan.hidden_size
     gate = [_linear(f"{prefix}.gate_proj", hidden, width)] if plan.is_gated else []
     return [
         *gate,

@@ -50,7 +50,7 @@ def layers_of(
     ) or heads
     if fields.get("multi_query") is True and "num_key_value_heads" not in fields:
         kv_heads = (1,) * count
-    dims = per_layer(name, fields, "head_dim", count)
+    dims = per_layer(name, fields, "head_dim", count) or _latent_dims(fields, count)
     widths = _widths(name, fields, hidden, count)
     kinds = _kinds(name, fields, count)
     experts = _expert_layers(fields, count)
@@ -70,6 +70,13 @@ def layers_of(
         )
         for layer in range(count)
     )
+
+
+def _latent_dims(fields: Mapping[str, object], count: int) -> tuple[int, ...] | None:
+    """Return the size of a head where latent attention gives it in two parts."""
+    parts = [whole_number(fields.get(name)) for name in ("qk_nope_head_dim", "qk_rope_head_dim")]
+    is_latent = bool(whole_number(fields.get("kv_lora_rank"))) and None not in parts
+    return (sum(one or 0 for one in parts),) * count if is_latent else None
 
 
 def _checked(hidden: int, layer: LayerSizes) -> LayerSizes:
@@ -164,6 +171,15 @@ def _rounded_up(value: int, divisor: int) -> int:
 
 
 def _kinds(name: str, fields: Mapping[str, object], count: int) -> tuple[LayerType, ...]:
+    linear = fields.get("linear_attn_config")
+    if isinstance(linear, Mapping) and isinstance(linear.get("kda_layers"), list):
+        numbers = linear[
+            "kda_layers"
+        ]  # from 1 on, as configuration_kimi.py of Kimi-Linear has them
+        return tuple(
+            LayerType.RECURRENT if layer + 1 in numbers else LayerType.FULL
+            for layer in range(count)
+        )
     types = fields.get("layer_types") or layer_types_of_pattern(fields)
     if not isinstance(types, Sequence) or isinstance(types, str):
         return (LayerType.FULL,) * count

@@ -73,6 +73,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "num_selected_experts",
     ),
     "expert_size": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
+    "expert_hidden_size": ("routed_expert_hidden_size", "moe_latent_size"),
     "shared_experts": ("n_shared_experts", "num_shared_experts", "num_shared_expert"),
     "shared_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
     "dense_layers": ("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"),

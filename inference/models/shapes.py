@@ -34,6 +34,7 @@ from inference.models.listed_sizes import size_of
 from inference.models.weight_matrices import (
     is_head_tied,
     parameter_bytes,
+    parameter_count,
     uncounted_parameters,
     weight_matrices,
 )
@@ -121,6 +122,7 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
         windows_per_layer=tuple(layer.window for layer in attention),
         idle_weight_bytes=weight_bytes - parameter_bytes(used),
         uncounted=_uncounted(config, decoder),
+        parameters=parameter_count(model.parameters()),
     )
 
 
@@ -143,9 +145,13 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
     fields = checked_fields(
         source if isinstance(source, Mapping) else config_file_fields(Path(source))
     )
-    return with_published_weights(
-        _shape_of_fields(fields, dtype), fields.get("quantization_config")
-    )
+    return with_published_weights(_shape_of_fields(fields, dtype), _quantization_of(fields))
+
+
+def _quantization_of(fields: Mapping[str, object]) -> object:
+    """Return the format in which weights are stored, which a text part may state for itself."""
+    inner = text_part(fields) or {}
+    return fields.get("quantization_config") or inner.get("quantization_config")
 
 
 def _shape_of_fields(fields: Mapping[str, object], dtype: str) -> ModelShape:
@@ -221,7 +227,7 @@ def _notes_of_other_parts(fields: Mapping[str, object], shape: ModelShape) -> tu
             f"tokens), {shape.idle_weight_bytes:,} bytes, are in memory and no text step reads "
             "them.",
         )
-    if not any(name in fields for name in OTHER_PARTS):
+    if text_part(fields) is None and not any(name in fields for name in OTHER_PARTS):
         return ()
     return (
         "This is the model's text part only: the weights of its other parts (pictures, sound) are "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from torch import Tensor, nn
@@ -57,6 +57,12 @@ def parameter_bytes(parameters: Iterable[nn.Parameter]) -> int:
     """Return the bytes of parameters, those shared between modules once."""
     unique = {id(parameter): parameter for parameter in parameters}
     return sum(one.numel() * one.element_size() for one in unique.values())
+
+
+def parameter_count(parameters: Iterable[nn.Parameter]) -> int:
+    """Return how many numbers parameters hold, those shared between modules once."""
+    unique = {id(parameter): parameter for parameter in parameters}
+    return sum(one.numel() for one in unique.values())
 
 
 def uncounted_parameters(decoder: nn.Module, config: PreTrainedConfig) -> tuple[str, ...]:
@@ -148,12 +154,25 @@ def _merged(matrices: list[WeightMatrix]) -> Iterator[WeightMatrix]:
         groups.setdefault(replace(matrix, name=_without_numbers(matrix.name)), []).append(matrix)
     for kind, members in groups.items():
         per_layer = Counter(_layer_of(member.name) for member in members)
+        copies = len(per_layer) if kind.role is MatrixRole.EXPERT else len(members)
         yield replace(
             kind,
-            copies=len(per_layer) if kind.role is MatrixRole.EXPERT else len(members),
+            copies=copies,
+            layers=numbered_layers([_number_of(one) for one in per_layer], copies),
             experts=kind.experts * max(per_layer.values()) if kind.role is MatrixRole.EXPERT else 1,
             bytes=sum(member.bytes for member in members),
         )
+
+
+def numbered_layers(numbers: Sequence[int], copies: int) -> tuple[int, ...]:
+    """Return the numbers of the layers that have a matrix; none where they are the first ones."""
+    is_usual = len(numbers) != copies or list(numbers) == list(range(copies))
+    return () if is_usual else tuple(numbers)
+
+
+def _number_of(layer: str) -> int:
+    digits = re.findall(r"\d+", layer)
+    return int(digits[-1]) if digits else 0
 
 
 def _head(model: PreTrainedModel) -> Iterator[WeightMatrix]:

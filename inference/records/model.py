@@ -42,6 +42,7 @@ class WeightMatrix:
         is_expansion: True when it turns cached latents into keys and values (latent attention);
             counted for the tokens fed, while transformers runs it over the whole context.
         published_bytes: Stored bytes as the model is published, where its config names a format.
+        layers: Numbers of the layers that have one, where they are not the first ones.
     """
 
     name: str
@@ -55,6 +56,7 @@ class WeightMatrix:
     is_tied: bool = False
     is_expansion: bool = False
     published_bytes: int | None = None
+    layers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ class ModelShape:
         published_weight_bytes: Bytes of all parameters as the model is published, where its config
             names a format.
         published_format: What that format is called.
+        parameters: Numbers that make up the model, tied ones once; None where a file does not say.
     """
 
     model_type: str
@@ -106,6 +109,7 @@ class ModelShape:
     uncounted: tuple[str, ...] = ()
     published_weight_bytes: int | None = None
     published_format: str = ""
+    parameters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from inference.counting.public_configs import public_config_names
 from inference.counting.public_shapes import STORED_DTYPES, public_shape
+from inference.counting.published_weights import as_published
 from inference.process.messages import ModelReady
 from inference.records.model import ModelShape
 from visuals.charts.batching import BatchFacts, limit_sentences
@@ -65,4 +66,7 @@ def _shape(ready: ModelReady | None, dtype: str) -> ModelShape:
     if name == HELD and ready is not None:
         st.caption(f"{escaped(ready.model_id)} as loaded, in {escaped(ready.device.dtype)}.")
         return ready.shape
-    return public_shape(name, dtype)
+    shape = public_shape(name, dtype)
+    if shape.published_weight_bytes is not None:
+        st.caption(f"Weights as published: {escaped(shape.published_format)}.")
+    return as_published(shape)

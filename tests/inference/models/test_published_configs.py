@@ -324,6 +324,107 @@ def test_modules_that_are_left_out_stay_in_16_bits() -> None:
     assert shape.published_weight_bytes == LINEAR + plain + REST
 
 
+@pytest.mark.parametrize(
+    "left",
+    [
+        ["language_model.model.layers.0*", "language_model.lm_head"],
+        ["model.language_model.layers.0"],
+        ["re:.*layers\\.0\\..*"],
+        ["model.layers.0.self_attn", "model.layers.0.mlp.*"],
+        ["model.layers.[0].self_attn", "layers.0.mlp"],
+    ],
+)
+def test_a_layer_may_be_left_out_under_any_name_of_the_decoder(left: list[str]) -> None:
+    """The files of gpt-oss name "model.layers.*.self_attn", and its projections were not found."""
+    fields = {**GROUPED, "quantization_config": {"quant_method": "fp8", "ignore": left}}
+
+    shape = shape_of_config(fields, "bfloat16")
+
+    assert shape.published_weight_bytes == LINEAR + LINEAR // 4 + REST
+
+
+def test_modules_may_each_have_a_format_of_their_own() -> None:
+    """Files of mixed precision list their modules; the first group's format was taken for all."""
+    kept = {f"model.layers.{layer}.self_attn.q_proj": {"quant_algo": "FP8"} for layer in range(4)}
+    small = {f"model.layers.{layer}.mlp": {"quant_algo": "W4A16_NVFP4"} for layer in range(4)}
+    groups = {"group_0": {"weights": {"num_bits": 8, "type": "float"}, "targets": list(kept)}}
+    mixed = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "config_groups": groups}
+    fields = {**GROUPED, "quantization_config": {**mixed, "quantized_layers": {**kept, **small}}}
+
+    shape = shape_of_config(fields, "bfloat16")
+
+    queries, mlp = 4 * 64 * 64, 4 * 3 * 64 * 96
+    plain = LINEAR - queries - mlp
+    assert shape.published_weight_bytes == queries + mlp * 4.5 / 8 + 2 * plain + REST
+    assert shape.published_format == "mixed: FP8, NVFP4"
+
+
+def test_groups_with_targets_of_their_own_are_counted_apart() -> None:
+    groups = {
+        "group_0": {"weights": {"num_bits": 8, "type": "float"}, "targets": ["re:.*self_attn.*"]},
+        "group_1": {"weights": {"num_bits": 4, "type": "float", "group_size": 16}},
+    }
+    quantization = {"quant_method": "compressed-tensors", "config_groups": groups}
+
+    shape = shape_of_config({**GROUPED, "quantization_config": quantization}, "bfloat16")
+
+    mlp = 4 * 3 * 64 * 96
+    assert shape.published_weight_bytes == (LINEAR - mlp) + mlp * 4.5 / 8 + REST
+
+
+def test_a_text_part_may_state_the_format_of_its_weights() -> None:
+    """As Kimi-K2.5 is published: its format stands in text_config, and was dropped."""
+    text = {**GROUPED, "quantization_config": {"quant_method": "fp8"}}
+
+    shape = shape_of_config({"model_type": "someones_vl", "text_config": text}, "bfloat16")
+
+    assert shape.published_weight_bytes == LINEAR + REST
+
+
+def test_experts_that_are_left_out_by_layer_are_those_of_that_layer() -> None:
+    """Layers were numbered from 0, though the first of them may have no experts."""
+    experts = {"n_routed_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    fields = {**GROUPED, **experts, "first_k_dense_replace": 2}
+    quantization = {"quant_method": "fp8", "ignore": ["model.layers.3.mlp.experts"]}
+
+    plain = shape_of_config(fields, "bfloat16")
+    shape = shape_of_config({**fields, "quantization_config": quantization}, "bfloat16")
+
+    by_name = {one.name: one for one in shape.matrices}
+    assert by_name["mlp.experts.up_proj"].layers == (2, 3)
+    assert by_name["mlp.experts.up_proj"].published_bytes == (1 + 2) * 8 * 64 * 16
+    assert plain.parameters == plain.weight_bytes // 2
+
+
+def test_kv_that_a_file_stores_smaller_is_said_to_be_counted_otherwise() -> None:
+    scheme = {"quant_method": "fp8", "kv_cache_scheme": {"num_bits": 8, "type": "float"}}
+
+    shape = shape_of_config({**GROUPED, "quantization_config": scheme}, "bfloat16")
+
+    assert any("K/V in fewer bits" in note for note in shape.uncounted)
+
+
+def test_layers_of_linear_attention_may_be_listed_by_number() -> None:
+    """As Kimi-Linear is published: layers are numbered from 1, heads have no size of their own."""
+    latent = {"kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16}
+    linear = {"linear_attn_config": {"kda_layers": [1, 2, 3], "full_attn_layers": [4]}}
+    latent_experts = {
+        "num_experts": 8,
+        "num_experts_per_token": 2,
+        "moe_intermediate_size": 16,
+        "routed_expert_hidden_size": 32,
+    }
+    fields = {**GROUPED, **latent, **linear, **latent_experts, "num_attention_heads": 6}
+
+    shape = shape_of_config({**fields, "num_key_value_heads": 6}, "bfloat16")
+
+    assert shape.kv_bytes_per_token == (32 + 8) * 2
+    assert [one is LayerType.RECURRENT for one in shape.layer_types] == [True, True, True, False]
+    by_name = {one.name: one for one in shape.matrices}
+    assert by_name["mlp.experts.up_proj"].in_features == 32
+    assert by_name["mlp.latent_in"].out_features == 32
+
+
 def test_an_unknown_quantisation_is_said_not_to_be_counted() -> None:
     fields = {**GROUPED, "quantization_config": {"quant_method": "my_bits"}}
 
