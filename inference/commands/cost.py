@@ -131,7 +131,7 @@ def _shape(args: argparse.Namespace) -> ModelShape:
     source = _source(args.config)
     from transformers.utils import logging  # noqa: PLC0415  torch takes seconds to import
 
-    from inference.models.shapes import shape_of_config  # noqa: PLC0415
+    from inference.models.config_shapes import shape_of_config  # noqa: PLC0415
 
     logging.set_verbosity_error()  # a config's odd token ids are no concern of a count
     return shape_of_config(source, args.dtype)

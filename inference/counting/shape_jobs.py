@@ -71,7 +71,7 @@ def _count(pipe: Connection, fields: dict[str, object], dtype: str) -> None:
     with contextlib.suppress(OSError, AttributeError):  # where there is no such thing, it goes on
         os.nice(NICENESS)
     importlib.import_module("transformers.utils.logging").set_verbosity_error()
-    shapes = importlib.import_module("inference.models.shapes")
+    shapes = importlib.import_module("inference.models.config_shapes")
     try:
         answer = ShapeAnswer(shape=shapes.shape_of_config(fields, dtype))
     except TokenByTokenError as error:

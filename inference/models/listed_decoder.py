@@ -19,13 +19,20 @@ from inference.records.model import LayerType, MatrixRole, ModelShape, WeightMat
 
 TYING = ("tie_word_embeddings", "tie_embeddings", "share_input_output_layers", "weight_tying")
 BIASES = ("attention_bias", "add_qkv_bias", "qkv_bias", "attn_bias", "use_qkv_bias")
-GATED = re.compile(r"silu|swish|swiglu|geglu|reglu|glu")
+GATED = re.compile(r"silu|swish|swiglu|gegelu|geglu|reglu|glu")
 UNGATED = re.compile(r"gelu|relu")
-ACTIVATIONS = ("hidden_act", "activation_function", "hidden_activation", "activation_fn_name")
+ACTIVATIONS = (
+    "hidden_act",
+    "activation_function",
+    "hidden_activation",
+    "activation_fn_name",
+    "activation_type",
+)
 # What only the classes of these repositories say. Source: modeling_qwen.py of Qwen-7B (two halves
 # of intermediate_size, biases on queries, keys and values); modeling_minicpm.py of MiniCPM-2B ties
 # by the library's default for configs, which is what an unstated field is taken for below.
 UNKNOWN = "is not one that transformers knows"
+MOST_PADDING = 1024  # rows that an embedding may have beyond its vocabulary
 BIASED_QUERIES = frozenset({"qwen"})
 
 
@@ -106,7 +113,7 @@ def _plan(name: str, fields: Mapping[str, object], element_bytes: int, why: str)
     plan = _Plan(
         name=name,
         hidden_size=hidden,
-        vocab_size=needed(name, fields, "vocab_size"),
+        vocab_size=_embedded_tokens(name, fields),
         element_bytes=element_bytes,
         layers=layers_of(name, fields, hidden, count),
         is_gated=stated_gate if isinstance(stated_gate, bool) else is_gated,
@@ -128,6 +135,13 @@ def _plan(name: str, fields: Mapping[str, object], element_bytes: int, why: str)
         )
     _note_layers(plan)
     return plan
+
+
+def _embedded_tokens(name: str, fields: Mapping[str, object]) -> int:
+    """Return the rows of the embedding, which some files state beside the vocabulary."""
+    tokens = needed(name, fields, "vocab_size")
+    rows = whole_number(fields.get("embedding_size")) or 0
+    return rows if tokens <= rows <= tokens + MOST_PADDING else tokens
 
 
 def _note_layers(plan: _Plan) -> None:
@@ -293,10 +307,11 @@ def _one_mlp(plan: _Plan, prefix: str, width: int, hidden: int | None = None) ->
 
 def _vector_elements(plan: _Plan) -> int:
     """Return the elements of norms and biases: no matrix, but stored and read all the same."""
-    total = plan.hidden_size  # the last norm
+    norm = 0 if plan.fields.get("layer_norm_with_affine") is False else plan.hidden_size
+    total = norm  # the last one
     has_head_norms = plan.fields.get("normalize_qk_projections") or plan.fields.get("use_qk_norm")
     for layer in plan.layers:
-        total += plan.hidden_size * (bool(layer.heads) + bool(layer.width or layer.has_experts))
+        total += norm * (bool(layer.heads) + bool(layer.width or layer.has_experts))
         if plan.is_biased:
             total += (layer.heads + 2 * layer.kv_heads) * layer.head_dim
         if has_head_norms and layer.heads:

@@ -10,9 +10,9 @@ from inference.models.listed_sizes import lacking, needed, per_layer, size_of, w
 from inference.records.errors import InputError, UnsupportedModelError
 from inference.records.model import LayerType
 
-# What only the class of Qwen-7B says: intermediate_size is two widths in one. Source:
-# modeling_qwen.py of its repository.
-HALVED_WIDTHS = frozenset({"qwen"})
+# What only the classes of Qwen-7B and of the first OLMo say: their size is two widths in one.
+# Source: modeling_qwen.py of Qwen-7B; olmo/model.py of allenai/OLMo, ``SwiGLU``.
+HALVED_WIDTHS = frozenset({"qwen", "hf_olmo", "olmo_hf"})
 LINEAR_KINDS = frozenset({"linear_attention", "lightning", "mamba", "recurrent", "conv", "ssm"})
 
 
@@ -191,7 +191,7 @@ def _kinds(name: str, fields: Mapping[str, object], count: int) -> tuple[LayerTy
 def _kind(name: str, text: str) -> LayerType:
     if "sliding" in text:
         return LayerType.SLIDING
-    if "full" in text or text == "attention":
+    if "full" in text or text in ("attention", "indexed_attention"):
         return LayerType.FULL
     if any(word in text for word in LINEAR_KINDS):
         return LayerType.RECURRENT

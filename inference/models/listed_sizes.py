@@ -45,6 +45,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "inner_hidden_dim",
         "hidden_dim",
         "feed_forward_size",
+        "mlp_hidden_size",
+        "ff_intermediate_size",
     ),
     "vocab_size": ("padded_vocab_size", "vocab_size", "n_vocab", "model_vocab_size"),
     "max_position_embeddings": (

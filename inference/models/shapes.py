@@ -1,36 +1,20 @@
 """A model's sizes, read from its modules and its config, as a ``ModelShape``.
 
 What a layer multiplies with comes from its modules, what it keeps for later steps from the config.
-``shape_of_config`` builds the model on torch's meta device: sizes without memory, however large.
-Code from a model repository is never run.
+It may be loaded, or on torch's meta device: ``config_shapes`` makes one there of a config alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 from torch import nn
-from transformers import CONFIG_MAPPING, PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
-from inference.counting.config_files import config_file_fields
-from inference.counting.config_sizes import checked_fields
-from inference.counting.published_weights import with_published_weights
 from inference.kernels.model_layers import attention_module, decoder_layers
-from inference.models.config_models import (
-    check_dtype,
-    check_is_decoder,
-    default_sizes,
-    model_on_meta,
-    read_config,
-    text_part,
-)
-from inference.models.devices import DTYPES
-from inference.models.library_configs import architecture, is_library_class, known_type, reason
-from inference.models.listed_decoder import UNKNOWN, listed_shape
-from inference.models.listed_sizes import size_of
 from inference.models.weight_matrices import (
     is_head_tied,
     parameter_bytes,
@@ -38,7 +22,7 @@ from inference.models.weight_matrices import (
     uncounted_parameters,
     weight_matrices,
 )
-from inference.records.errors import InputError, UnsupportedModelError
+from inference.records.errors import UnsupportedModelError
 from inference.records.model import LayerType, ModelShape
 
 LAYER_TYPES = {
@@ -53,19 +37,8 @@ LAYER_TYPES = {
     "dummy": LayerType.NONE,
 }
 RECURRENT_FAMILIES = frozenset({"rwkv", "xlstm"})
-# Fields of repositories' own classes that give each layer sizes of its own.
-OTHER_PARTS = ("vision_config", "audio_config", "visual", "vision_tower")
-LISTS_BY_LAYER = (
-    "num_key_value_heads_per_layer",
-    "num_attention_heads_per_layer",
-    "ffn_multipliers",
-    "block_configs",
-)
-# Sizes of which a file may have one for each layer where the library's class has one for all.
-BY_LAYER = ("num_attention_heads", "num_key_value_heads", "intermediate_size", "head_dim")
-LAYERS_DIFFER = "has layers that differ where those of the library's class are alike"
-NO_CLASS = "has no class of its own in transformers"
-MOST_PARAMETERS = 10**15  # the largest published models have a few times 10**12
+# How files name the times that layers run for one token.
+LOOPS = re.compile(r"(^|_)(loops|num_passes|ut_steps)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,164 +99,13 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
     )
 
 
-def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> ModelShape:
-    """Return the sizes of the model that a ``config.json`` describes, without its weights.
-
-    What the library has a class for is built on the meta device, and that class decides; of what it
-    has none for, or cannot build here, a decoder of the file's sizes is written down, and said so.
-
-    Args:
-        source: The file, a folder that holds it, or its content.
-        dtype: Of weights and K/V: float64, float32, bfloat16 or float16.
-
-    Raises:
-        InputError: If the config cannot be read, lacks a size, or has one that is not above zero.
-        UnsupportedModelError: If the architecture is unknown and the file does not say enough, or
-            is not a causal language model.
-    """
-    check_dtype(dtype)
-    fields = checked_fields(
-        source if isinstance(source, Mapping) else config_file_fields(Path(source))
+def loops_of(fields: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Return the fields that say how often layers run for one token, where it is more than once."""
+    return tuple(
+        (name, value)
+        for name, value in fields.items()
+        if LOOPS.search(name) and isinstance(value, int) and value > 1
     )
-    return with_published_weights(_shape_of_fields(fields, dtype), _quantization_of(fields))
-
-
-def _quantization_of(fields: Mapping[str, object]) -> object:
-    """Return the format in which weights are stored, which a text part may state for itself."""
-    inner = text_part(fields) or {}
-    return fields.get("quantization_config") or inner.get("quantization_config")
-
-
-def _shape_of_fields(fields: Mapping[str, object], dtype: str) -> ModelShape:
-    _check_total(fields)
-    check_is_decoder(fields)
-    model_type = fields.get("model_type")
-    inner = text_part(fields)
-    if not isinstance(model_type, str) and not architecture(fields):
-        if inner is None:
-            msg = "the config has no model_type; give a config.json as published with a model"
-            raise InputError(msg)
-        return _text_part_only(fields, inner, dtype, "names no model_type of its own")
-    if known_type(fields) is None or _has_lists_the_library_ignores(fields):
-        if inner is not None:
-            return _text_part_only(fields, inner, dtype, "is not one that transformers knows")
-        name = model_type if isinstance(model_type, str) else architecture(fields)
-        why = UNKNOWN if known_type(fields) is None else LAYERS_DIFFER
-        return listed_shape(name, fields, DTYPES[dtype].itemsize, why)
-    return _library_shape(fields, inner, dtype)
-
-
-def _check_total(fields: Mapping[str, object]) -> None:
-    """Raise InputError where sizes that are possible one by one are not together."""
-    hidden, layers = size_of(fields, "hidden_size") or 0, size_of(fields, "num_hidden_layers") or 0
-    width = size_of(fields, "expert_size") or size_of(fields, "intermediate_size") or hidden
-    experts = size_of(fields, "num_experts") or 1
-    parameters = layers * hidden * (hidden + width * experts)
-    if parameters > MOST_PARAMETERS:
-        msg = f"the config's sizes give about {parameters:.1e} parameters; no model has more than "
-        raise InputError(f"{msg}{MOST_PARAMETERS:.0e}; check hidden_size, layers and experts")
-
-
-def _library_shape(
-    fields: Mapping[str, object], inner: Mapping[str, object] | None, dtype: str
-) -> ModelShape:
-    unstated: tuple[tuple[str, object], ...] = ()
-    try:
-        config = read_config(fields)
-        unstated = default_sizes(config.get_text_config(decoder=True), fields)
-        shape = _shape_of_model(model_on_meta(config, dtype))
-    except InputError as error:
-        if fields.get("model_type") not in CONFIG_MAPPING and inner is None:
-            return listed_shape(str(fields.get("model_type")), fields, DTYPES[dtype].itemsize)
-        if any(isinstance(fields.get(name), list) for name in BY_LAYER):
-            return listed_shape(
-                str(known_type(fields)), fields, DTYPES[dtype].itemsize, LAYERS_DIFFER
-            )
-        if inner is None or "encoder-decoder" in str(error):
-            raise
-        return _text_part_only(fields, inner, dtype, "cannot be built whole here")
-    notes = (*_notes_of_choice(fields), *_notes_of_other_parts(fields, shape))
-    notes = (*notes, *(_note_of_default(name, value) for name, value in unstated))
-    return replace(shape, uncounted=(*notes, *shape.uncounted))
-
-
-def _shape_of_model(model: PreTrainedModel) -> ModelShape:
-    try:
-        return model_shape(model)
-    except (AttributeError, KeyError, ValueError) as error:
-        msg = f"{model.config.model_type} is built otherwise than a decoder of layers: "
-        raise UnsupportedModelError(f"{msg}{reason(error)}; choose another model") from error
-
-
-def _note_of_default(name: str, value: object) -> str:
-    return f"The file states no {name} for its text part; its class's default, {value}, is counted."
-
-
-def _notes_of_other_parts(fields: Mapping[str, object], shape: ModelShape) -> tuple[str, ...]:
-    """Return what is and is not counted of a multimodal model's parts that are not text."""
-    if shape.idle_weight_bytes:
-        return (
-            "Steps are of the text part only. Weights of other parts (pictures, sound, further "
-            f"tokens), {shape.idle_weight_bytes:,} bytes, are in memory and no text step reads "
-            "them.",
-        )
-    if text_part(fields) is None and not any(name in fields for name in OTHER_PARTS):
-        return ()
-    return (
-        "This is the model's text part only: the weights of its other parts (pictures, sound) are "
-        "not counted, so memory is at least this.",
-    )
-
-
-def _text_part_only(
-    fields: Mapping[str, object], inner: Mapping[str, object], dtype: str, why: str
-) -> ModelShape:
-    whole = str(fields.get("model_type") or architecture(fields) or "the model")
-    if "model_type" not in inner and known_type(inner) is None:
-        default = _default_text_type(whole)
-        if default:
-            inner = {**inner, "model_type": default}
-    try:
-        shape = _shape_of_fields(inner, dtype)
-    except UnsupportedModelError:
-        # The library has the part's sizes, but no class that generates with it alone.
-        if known_type(inner) is None:
-            raise
-        name = str(inner.get("model_type"))
-        shape = listed_shape(name, inner, DTYPES[dtype].itemsize, NO_CLASS)
-    note = (
-        f"This is the text part of {whole!r} alone, since the whole {why}: the weights of its "
-        "other parts (pictures, sound) are not counted, so memory is at least this."
-    )
-    return replace(shape, uncounted=(note, *shape.uncounted))
-
-
-def _default_text_type(model_type: str) -> str | None:
-    """Return the type of the text part that a multimodal type of the library has by default."""
-    if model_type not in CONFIG_MAPPING:
-        return None
-    parts: Mapping[str, object] = getattr(CONFIG_MAPPING[model_type], "sub_configs", {})
-    return getattr(parts.get("text_config"), "model_type", None) or None
-
-
-def _has_lists_the_library_ignores(fields: Mapping[str, object]) -> bool:
-    """Return whether the file gives layers sizes of their own that the library's class has not."""
-    own = CONFIG_MAPPING[str(known_type(fields))].__dataclass_fields__
-    return any(name in fields and name not in own for name in LISTS_BY_LAYER)
-
-
-def _notes_of_choice(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what was made of a file whose type and architecture are not one of the library's."""
-    stated, used, named = fields.get("model_type"), known_type(fields), architecture(fields)
-    notes: list[str] = []
-    if stated != used:
-        notes.append(f"model_type is {stated!r}; counted as {used}, the library's type of {named}.")
-    elif "auto_map" in fields and named and not is_library_class(named):
-        notes.append(
-            f"The file names a class of its repository, {named}; the library's class for {used} is "
-            "counted, and what else that one may have is not."
-        )
-    return tuple(notes)
 
 
 def _size(config: PreTrainedConfig, field: str) -> int | None:
@@ -385,7 +207,9 @@ def _head_sizes(config: PreTrainedConfig, attention: nn.Module) -> tuple[int, in
 
 def _row_elements(config: PreTrainedConfig, attention: nn.Module, name: str) -> int:
     """Return how many elements of K/V one layer's cache keeps for one token."""
-    indexer = (_size(config, "index_head_dim") or 0) if name == "indexed_attention" else 0
+    # Of some models only every few layers have an indexer, and the others use what it chose.
+    has_indexer = name == "indexed_attention" and getattr(attention, "indexer", None) is not None
+    indexer = (_size(config, "index_head_dim") or 0) if has_indexer else 0
     if _is_latent(config):
         # The latent and the rotary key, shared by all heads, are what is cached.
         latent = _required(config, "kv_lora_rank") + (_size(config, "qk_rope_head_dim") or 0)
@@ -400,7 +224,8 @@ def _row_elements(config: PreTrainedConfig, attention: nn.Module, name: str) -> 
 def _uncounted(config: PreTrainedConfig, decoder: nn.Module) -> tuple[str, ...]:
     names = set(get_layer_types_and_kwargs(config)[0])
     notes = [
-        f"{name} is not in the counted products." for name in uncounted_parameters(decoder, config)
+        f"{name} is not in the counted products, so operations are at least these."
+        for name in uncounted_parameters(decoder, config)
     ]
     if names & {"linear_attention", "conv", "hybrid", "hybrid_sliding"} or (
         config.model_type in RECURRENT_FAMILIES
@@ -416,6 +241,16 @@ def _uncounted(config: PreTrainedConfig, decoder: nn.Module) -> tuple[str, ...]:
             "Sparse attention is counted as if every stored token were attended to: reads and "
             "operations are at most these."
         )
+    if config.model_type == "falcon" and _kv_heads(config) > (_size(config, "num_kv_heads") or 0):
+        notes.append(
+            f"The library stores K/V of all {_kv_heads(config)} query heads; an engine that stores "
+            f"the {_size(config, 'num_kv_heads') or 1} that they share keeps fewer."
+        )
+    notes += [
+        f"{name} is {times}: layers run more than once for each token, which is not counted, so "
+        "K/V and operations are at least these."
+        for name, times in loops_of(vars(config))
+    ]
     if to_pictures := len(_cross_attention_layers(config)):
         notes.append(
             f"{to_pictures} of {config.num_hidden_layers} layers attend to a picture and keep no "

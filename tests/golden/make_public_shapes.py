@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from inference.counting.public_configs import public_config, public_config_names
 from inference.counting.public_shapes import SHAPES_FILE, STORED_DTYPES
-from inference.models.shapes import shape_of_config
+from inference.models.config_shapes import shape_of_config
 from inference.records.model import ModelShape
 
 

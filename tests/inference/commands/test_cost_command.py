@@ -11,7 +11,7 @@ import pytest
 from inference.commands import cost
 from inference.counting.costs import step_cost
 from inference.counting.public_configs import public_config
-from inference.models.shapes import shape_of_config
+from inference.models.config_shapes import shape_of_config
 from inference.records.errors import InputError
 
 

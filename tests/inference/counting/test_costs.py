@@ -17,7 +17,8 @@ from inference.counting.costs import (
     step_cost,
 )
 from inference.counting.public_configs import public_config
-from inference.models.shapes import model_shape, shape_of_config
+from inference.models.config_shapes import shape_of_config
+from inference.models.shapes import model_shape
 from inference.records.errors import InputError
 from inference.records.model import LayerType, MatrixRole, ModelShape, WeightMatrix
 from inference.records.steps import RowStep

@@ -13,7 +13,7 @@ from inference.counting.config_files import MOST_BYTES, read_config_fields
 from inference.counting.public_configs import public_config, public_config_names
 from inference.counting.public_shapes import SHAPES_FILE, STORED_DTYPES, public_shape
 from inference.counting.shape_jobs import count_apart
-from inference.models.shapes import shape_of_config
+from inference.models.config_shapes import shape_of_config
 from inference.records.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]

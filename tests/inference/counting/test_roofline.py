@@ -23,7 +23,7 @@ from inference.counting.what_if import (
     what_if,
     with_kv_bytes,
 )
-from inference.models.shapes import shape_of_config
+from inference.models.config_shapes import shape_of_config
 from inference.records.costs import Ceilings, Source, StepCost
 from inference.records.errors import InputError
 from inference.records.model import ModelShape

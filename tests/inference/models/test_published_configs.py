@@ -11,7 +11,7 @@ import pytest
 from inference.counting.config_files import config_file_fields, read_config_fields
 from inference.counting.costs import step_cost
 from inference.counting.published_weights import as_published
-from inference.models.shapes import shape_of_config
+from inference.models.config_shapes import shape_of_config
 from inference.records.errors import InputError
 from inference.records.model import LayerType
 from tests.cost_families import family_config

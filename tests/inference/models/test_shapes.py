@@ -11,7 +11,8 @@ import torch
 from transformers import AutoModelForSeq2SeqLM, PreTrainedModel, T5Config
 
 from inference.counting.public_configs import public_config
-from inference.models.shapes import model_shape, shape_of_config
+from inference.models.config_shapes import shape_of_config
+from inference.models.shapes import model_shape
 from inference.records.errors import InputError, UnsupportedModelError
 from inference.records.model import LayerType, MatrixRole, ModelShape, WeightMatrix
 from tests.cost_families import FAMILIES, family_config, family_model
