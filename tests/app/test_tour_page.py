@@ -24,7 +24,7 @@ from tests.app.stage import STAGE, shown
 from tests.builders import DEFAULT_LOAD, TINY_DEVICE, model_ready, run_info, step
 from tests.visuals.counted import COUNTED_SHAPE
 from tests.visuals.live_doubles import MEASURED, HubUnderTest
-from visuals.tour.chapters import CHAPTERS, Slug, recorded_for
+from visuals.tour.chapters import CHAPTERS, SHORT, Slug, recorded_for
 from visuals.tour.facts import facts_of
 from visuals.tour.questions import Question
 from visuals.tour.texts import (
@@ -246,7 +246,7 @@ def test_the_page_makes_the_run_of_a_chapter_once_and_tells_its_numbers(
     run = hub.hub.find(newest(hub).run_id)
     assert run is not None
     assert not run.is_kept
-    assert "Here 4 output tokens took 1 prefill + 3 decode steps = **4 steps**" in said(page)
+    assert "Here 4 output tokens took 1 prefill + 3 decode = **4 steps**" in said(page)
     stored = len(newest(hub).requests[0].prompt_ids) + 3
     answer(page, Slug.CACHE, str(stored))
     assert "1 of 7 questions answered" in said(page)
@@ -260,13 +260,14 @@ def test_what_is_tried_stands_beside_what_was_before(hub: HubUnderTest) -> None:
     first = len(newest(hub).requests[0].prompt_ids)
     assert "What changed" not in said(page)
 
-    page.pills(key="tour-try-forward-pass").set_value("only \u201cHi!\u201d").run()
+    page.pills(key="tour-try-forward-pass").set_value(SHORT.name).run()
     finish(hub, 0)
     page.run()
 
     [request] = newest(hub).requests
     assert request.prompt_text == "Hi!"
     assert request.max_new_tokens == 1
+    assert len(request.prompt_ids) == 3  # a token for each letter, no chat markers
     [table] = [html.value for html in page.get("html") if "before: your prompt" in html.value]
     assert f"<td>Tokens fed (T)</td><td>{first}</td><td>{len(request.prompt_ids)}</td>" in table
 

@@ -50,10 +50,12 @@ def tour_page(hub: Hub) -> None:
     chapter, unknown = _chapter(state)
     drawn = engine_activity(hub)
     number = CHAPTERS.index(chapter)
-    if not number and not state.done:
-        st.markdown(WELCOME)
-    if unknown:
-        st.warning(UNKNOWN.format(name=escaped(shortened(unknown))), icon=":material/link_off:")
+    with st.container(key="tour-notes"):  # so that nothing below is built anew with what it says
+        if not number:
+            st.markdown(WELCOME)
+        if unknown:
+            sentence = UNKNOWN.format(name=escaped(shortened(unknown)))
+            st.warning(sentence, icon=":material/link_off:")
     _head(number)
     _body(hub, state, chapter)
     _all_chapters(state, chapter)
@@ -78,10 +80,17 @@ def _chapter(state: TourPageState) -> tuple[Chapter, str]:
 def _head(number: int) -> None:
     """Draw the chapter's title, and the ways to the chapters beside it."""
     title = TEXTS[CHAPTERS[number].slug].title
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="tour-head"):
-        st.subheader(f"{number + 1} of {len(CHAPTERS)}: {title}", anchor=False)
-        _way("Back", number - 1, key="tour-back", icon=":material/arrow_back:", shortcut="B")
-        _way("Next", number + 1, key="tour-next", icon=":material/arrow_forward:", shortcut="N")
+    with st.container(
+        horizontal=True,
+        horizontal_alignment="distribute",
+        vertical_alignment="center",
+        gap="small",
+        key="tour-head",
+    ):
+        st.subheader(f"{number + 1} of {len(CHAPTERS)}: {title}", anchor=False, width="content")
+        with st.container(horizontal=True, gap="xsmall", width="content"):
+            _way("Back", number - 1, key="tour-back", icon=":material/arrow_back:", shortcut="B")
+            _way("Next", number + 1, key="tour-next", icon=":material/arrow_forward:", shortcut="N")
 
 
 def _way(label: str, number: int, *, key: str, icon: str, shortcut: str | None = None) -> None:
@@ -133,7 +142,7 @@ def _controls(hub: Hub, chapter: Chapter) -> tuple[str, Variant]:
     names = [variant.name for variant in chapter.variants]
     key = f"tour-try-{chapter.slug}"
     st.pills(
-        f"**Try it.** {text.try_label}:",
+        f"Try it. {text.try_label}:",
         names,
         **bound(key, names),
         required=True,
@@ -157,11 +166,13 @@ def _words(chapter: Chapter, shown: ShownRun) -> None:
 def _picture(
     hub: Hub, state: TourPageState, chapter: Chapter, shown: ShownRun, prompt: str
 ) -> None:
-    if shown.recorded is not None:
-        info = shown.recorded.info
-        recorded_line("A recorded run", info.device, info.started_at, info.model_id, shown.why)
+    with st.container(key="tour-source"):
+        if shown.recorded is not None:
+            info = shown.recorded.info
+            recorded_line("A recorded run", info.device, info.started_at, info.model_id, shown.why)
+        elif shown.run is None:
+            st.info(shown.why)
     if shown.run is None:
-        st.info(shown.why)
         return
     label = "recorded run" if shown.recorded is not None else ""
     run_panel(

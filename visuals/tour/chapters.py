@@ -40,6 +40,7 @@ class Variant:
         letters: Or as often as fills this many letters; 0 for no matter how many.
         tokens: Maximum of new tokens.
         rows: How many times the prompt runs, as one batch.
+        is_raw: Fed without the chat markers of the model.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Variant:
     letters: int = 0
     tokens: int = 24
     rows: int = 1
+    is_raw: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +73,7 @@ class Chapter:
 
 
 YOURS = Variant(name="your prompt")
-SHORT = Variant(name="only \u201cHi!\u201d", prompt="Hi!")
+SHORT = Variant(name="only \u201cHi!\u201d, no chat markers", prompt="Hi!", is_raw=True)
 CHAPTERS = (
     Chapter(
         slug=Slug.FORWARD_PASS,
@@ -159,7 +161,7 @@ def order_of(chapter: Chapter, variant: Variant, prompt: str) -> RunOrder:
         max_new_tokens=variant.tokens,
         sampling=Sampling(temperature=0.0),
         seed=0,
-        is_raw=False,
+        is_raw=variant.is_raw,
         load=LoadModel(model="default"),
         steps_per_s=chapter.steps_per_s,
         is_prefill_split=False,

@@ -19,7 +19,7 @@ from inference.counting.what_if import (
     first_count,
     kv_overtakes_batch,
 )
-from inference.figures.disturbance import undisturbed
+from inference.figures.disturbance import disturbance, is_disturbed, undisturbed
 from inference.records.batches import BatchSweep, BatchTiming
 from inference.records.costs import Ceilings, MatrixCost, StepCost
 from inference.records.rooflines import Bound
@@ -33,7 +33,7 @@ from visuals.charts.weight_reuse import multiplied
 # Of the matrices that a chapter could speak of, the one that the weight panel shows first.
 SHOWN_MATRICES = ("up_proj", "c_fc", "dense_h_to_4h")
 # Chosen: far enough to see the benefit end, on a small machine and at a long context.
-COUNTED_ROWS = (1, 2, 4, 8, 16, 32, 64, 128)
+COUNTED_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 COUNTED_CONTEXTS = (512, 2048)
 
 
@@ -48,7 +48,10 @@ class RunFacts:
         selected: The first token selected, as the strip writes it.
         used_bytes: K/V of all rows after the last step, read off the cache.
         prefill_s: Step time of prefill.
-        decode_times_s: Step times of decode, without those that other programs disturbed.
+        decode_times_s: Step times of decode, without those that other programs disturbed unless
+            all were.
+        is_prefill_disturbed: Other programs disturbed prefill; is_decode_disturbed: every decode
+            step.
     """
 
     info: RunInfo
@@ -59,6 +62,8 @@ class RunFacts:
     used_bytes: int
     prefill_s: float
     decode_times_s: tuple[float, ...]
+    is_prefill_disturbed: bool
+    is_decode_disturbed: bool
 
     @property
     def outputs(self) -> int:
@@ -168,6 +173,8 @@ def facts_of(trace: RunTrace | None) -> RunFacts | None:
         used_bytes=trace.events[-1].cache.used_bytes,
         prefill_s=sum(event.duration_s for event in prefills),
         decode_times_s=tuple(event.duration_s for event in undisturbed(decodes)),
+        is_prefill_disturbed=any(map(is_disturbed, prefills)),
+        is_decode_disturbed=disturbance(decodes).is_whole,
     )
 
 
@@ -219,6 +226,7 @@ def _timing(run: RunFacts) -> BatchTiming:
         worst_s=max(times_s),
         repeats=len(times_s),
         used_bytes=run.used_bytes,
+        is_disturbed=run.is_decode_disturbed,
     )
 
 

@@ -25,6 +25,7 @@ from visuals.tour.facts import RunFacts
 from visuals.tour.questions import Question, nearby
 
 MOST_WORDS = 60
+DISTURBED = ", disturbed by other programs"
 Changed = dict[str, str]  # figures by their names
 WELCOME = (
     "Seven short chapters show what a language model does with **your prompt** on this machine. "
@@ -92,7 +93,7 @@ def _pass_changed(facts: RunFacts) -> Changed:
         "Context (L)": f"{facts.prompt_tokens:,}",
         "Tokens selected": f"{facts.outputs:,}",
         "First token": facts.selected,
-        "Step time": amount(milliseconds(facts.prefill_s), "ms"),
+        "Step time": _prefill_time(facts),
     }
 
 
@@ -113,8 +114,8 @@ def _pass_question(facts: RunFacts) -> Question:
 def _cache_figures(facts: RunFacts) -> str:
     n = facts.outputs
     return (
-        f"Here {n:,} output tokens took 1 prefill + {n - 1:,} decode steps = "
-        f"**{len(facts.row_steps):,} steps**."
+        f"Here {counted(n, 'output token')} took 1 prefill + {n - 1:,} decode = "
+        f"**{counted(len(facts.row_steps), 'step')}**."
     )
 
 
@@ -200,10 +201,8 @@ def _reuse_changed(facts: RunFacts) -> Changed:
         "FLOP of the matrix, prefill": flop_text(prefill.flops / copies),
         "FLOP of the matrix, decode": flop_text(decode.flops / copies),
         "Bytes of the matrix read, both": byte_text(decode.weight_bytes / copies),
-        "Prefill time for each token": amount(
-            milliseconds(facts.prefill_s / facts.prompt_tokens), "ms"
-        ),
-        "Decode time for each token": amount(milliseconds(facts.decode_s), "ms"),
+        "Prefill time for each token": _prefill_time(facts, facts.prompt_tokens),
+        "Decode time for each token": _decode_time(facts),
     }
 
 
@@ -244,7 +243,7 @@ def _roof_changed(facts: RunFacts) -> Changed:
         "Tokens fed in prefill (T)": f"{facts.prompt_tokens:,}",
         "Prefill, counted": amount(prefill.flops_per_byte, "FLOP/byte"),
         "Prefill is limited by": _limit(facts.bound(prefill)),
-        "Prefill took": amount(milliseconds(facts.prefill_s), "ms"),
+        "Prefill took": _prefill_time(facts),
         "Prefill speed": scaled(facts.prompt_tokens / facts.prefill_s, "tok/s"),
         "Decode is limited by": _limit(facts.bound(facts.prefill_of(1))),
     }
@@ -281,7 +280,7 @@ def _batch_changed(facts: RunFacts) -> Changed:
     rate = None if facts.decode_s is None else facts.rows / facts.decode_s
     return {
         "Rows": f"{facts.rows:,}",
-        "Decode step time": amount(milliseconds(facts.decode_s), "ms"),
+        "Decode step time": _decode_time(facts),
         "Tokens/s, all rows": scaled(rate, "tok/s"),
         "Weights read in a step": byte_text(cost.weight_bytes),
         "K/V read in a step": byte_text(cost.kv_read_bytes),
@@ -323,7 +322,7 @@ def _context_changed(facts: RunFacts) -> Changed:
         "Weights read in a step": byte_text(last.weight_bytes),
         "K/V read in the last step": byte_text(last.kv_read_bytes),
         "K/V, share of all bytes": share(last.kv_read_bytes / last.bytes_moved),
-        "Decode step time": amount(milliseconds(facts.decode_s), "ms"),
+        "Decode step time": _decode_time(facts),
     }
 
 
@@ -344,6 +343,17 @@ def _context_question(facts: RunFacts) -> Question:
         right=f"Right: {division}.{beyond}",
         wrong=f"Not quite. Divide the weights by the K/V of one token: {division}.{beyond}",
     )
+
+
+def _prefill_time(facts: RunFacts, tokens: int = 1) -> str:
+    """Return the time of prefill, or its part for each of its tokens."""
+    text = amount(milliseconds(facts.prefill_s / tokens), "ms")
+    return f"{text}{DISTURBED}" if facts.is_prefill_disturbed else text
+
+
+def _decode_time(facts: RunFacts) -> str:
+    text = amount(milliseconds(facts.decode_s), "ms")
+    return f"{text}{DISTURBED}" if facts.is_decode_disturbed else text
 
 
 def _number(value: float | None) -> str:
@@ -372,9 +382,9 @@ TEXTS: dict[Slug, ChapterText] = {
     Slug.CACHE: ChapterText(
         title="What is stored",
         idea=(
-            "Each token fed leaves two vectors in every layer, a key and a value (**K/V**), for "
-            "later tokens to read. So none is fed twice. Selected is not stored: a new token gets "
-            "its K/V when the next step feeds it."
+            "The first step feeds the prompt (**prefill**), each later one the token just selected "
+            "(**decode**). A token fed leaves a key and a value (**K/V**) in each layer for later "
+            "ones to read, so none is fed twice. A selected token is not stored until it is fed."
         ),
         figures=_cache_figures,
         try_label="Select at most",

@@ -175,3 +175,15 @@ def test_runs_of_several_sizes_become_points_at_their_own_context() -> None:
     measured = recorded_measurements()
     assert measured is not None
     assert recorded_batch_facts(measured).points == measured.batches.points
+
+
+def test_a_time_that_other_programs_disturbed_says_so() -> None:
+    disturbed = tuple(replace(event, run_delay_s=event.duration_s / 2) for event in TRACE.events)
+    found, quiet = facts_of(replace(TRACE, events=disturbed)), facts_of(TRACE)
+    assert found is not None
+    assert quiet is not None
+
+    for slug, name in ((Slug.ROOFLINE, "Prefill took"), (Slug.CONTEXT, "Decode step time")):
+        assert TEXTS[slug].changed(found)[name].endswith(", disturbed by other programs")
+        assert TEXTS[slug].changed(quiet)[name].endswith("ms")
+    assert batch_facts([found]).points[0].is_disturbed
