@@ -384,7 +384,7 @@ TEXTS: dict[Slug, ChapterText] = {
         idea=(
             "The first step feeds the prompt (**prefill**), each later one the token just selected "
             "(**decode**). A token fed leaves a key and a value (**K/V**) in each layer for later "
-            "ones to read, so none is fed twice. A selected token is not stored until it is fed."
+            "ones to read, so none is fed twice. Selected is not stored."
         ),
         figures=_cache_figures,
         try_label="Select at most",
