@@ -17,7 +17,7 @@ Fields = Mapping[str, object]
 LIMITS = (
     (re.compile(r"(^|_)n(um)?_(\w+_)?layers?(_|$)|^(encoder|decoder)_layers$"), 2_000),
     (re.compile(r"(^|_)n(um)?_(\w+_)?(heads?|groups?|kv)$|_heads(_per_layer)?$"), 100_000),
-    (re.compile(r"(^|_)n(um)?_(\w+_)?experts?(_\w+)?$|^(moe|n)_(topk|top_k|k)$"), 1_000_000),
+    (re.compile(r"(^|_)n(um)?_(\w+_)?experts?(_\w+)?$|^(moe|n)_(topk|top_k|k)$"), 20_000),
     (re.compile(r"vocab(_size)?$|^n_vocab$"), 100_000_000),
     (re.compile(r"position|_positions$|seq_len|context_len|sliding_window|chunk"), 10_000_000_000),
     (

@@ -61,7 +61,8 @@ COMPANIONS = (
     "parent",
     "parent_message_id",
 )
-LONGEST_LITERAL = 1 << 20
+LONGEST_INSIDE = 1 << 20
+LONGEST_LITERAL = 1 << 15  # of Python's notation, whose reader takes a hundred times its text
 SHOWN_KEYS = 8
 
 
@@ -212,12 +213,13 @@ def _inside(text: str) -> object:
 
     Tables keep conversations so: JSON where a program wrote it, Python's notation where pandas did.
     """
-    begins = text.lstrip()[:1]
-    if begins not in ("[", "{") or len(text) > LONGEST_LITERAL:
+    text = text.strip()
+    if text[:1] not in ("[", "{") or len(text) > LONGEST_INSIDE:
         return None
-    for read in (json.loads, ast.literal_eval):
+    is_python = len(text) <= LONGEST_LITERAL and text.startswith(("[{'", "{'", '[{"'))
+    for read in (json.loads, ast.literal_eval) if is_python else (json.loads,):
         try:
-            value = read(text.strip())
+            value = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
         return value if isinstance(value, list | dict) else None

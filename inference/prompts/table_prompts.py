@@ -17,7 +17,8 @@ from inference.records.prompts import Entry, LeftOut, Upload, UploadSettings
 
 MAX_ROWS = 100_000
 MAX_CHARACTERS = 2**28  # of all rows of a Parquet file, which repeats a text for next to nothing
-BATCH_ROWS = 256
+BATCH_ROWS = 64
+LONGEST_NAME = 60  # of a column that has no usual one
 SHOWN_COLUMNS = 12
 LONGEST_REASON = 160
 # A name of a column, as opposed to a prompt in a file without a header.
@@ -91,7 +92,7 @@ def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
             number += 1
             if number > MAX_ROWS:
                 return
-            characters += sum(len(one) for one in cells.values() if isinstance(one, str))
+            characters += sum(_characters(one) for one in cells.values())
             if characters > MAX_CHARACTERS:
                 yield f"its rows unfold to more than {MAX_CHARACTERS:,} characters; the first " + (
                     f"{number - 1:,} are read"
@@ -108,12 +109,24 @@ def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
 def _parquet_rows(file: Upload, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield rows one after another; a text that many rows share is held once until its row."""
     table = _parquet(file)
-    texts = [name for name in columns if _is_text(table.schema_arrow.field(name).type)]
+    leaves = [table.schema.column(number) for number in range(len(table.schema))]
+    texts = [
+        leaf.path
+        for leaf in leaves
+        if leaf.path.split(".")[0] in columns and leaf.physical_type == "BYTE_ARRAY"
+    ]
     shared = pq.ParquetFile(pa.BufferReader(file.content), read_dictionary=texts)
     for batch in shared.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
         parts = [(name, batch.column(name)) for name in columns]
         for row in range(batch.num_rows):
             yield {name: part[row].as_py() for name, part in parts}
+
+
+def _characters(cell: object) -> int:
+    if isinstance(cell, str):
+        return len(cell)
+    parts = cell.values() if isinstance(cell, dict) else cell if isinstance(cell, list) else ()
+    return sum(_characters(one) for one in parts)
 
 
 def _csv_text(file: Upload) -> tuple[str, str]:
@@ -131,7 +144,8 @@ def _has_header(first: list[str], settings: UploadSettings) -> bool:
     """Return whether the first line names the columns; of a single one it may be a prompt."""
     if not settings.has_header or len(first) != 1:
         return settings.has_header
-    return bool(LIKE_A_NAME.fullmatch(first[0].strip()))
+    name = first[0].strip()
+    return len(name) <= LONGEST_NAME and LIKE_A_NAME.fullmatch(name) is not None
 
 
 def _names(first: list[str], *, has_header: bool) -> tuple[str, ...]:

@@ -325,9 +325,20 @@ def test_a_text_that_parquet_repeats_is_read_within_bounds(
 
     uploads = read("a.parquet", parquet({"prompt": column}))
 
-    assert len(uploads.prompts) == 1
-    assert len(uploads.left_out) == 2
+    chats = [[{"role": "user", "content": "x" * (1 << 20)}]] * 1000
+    nested = read("a.parquet", parquet({"messages": chats}))
+
+    assert len(uploads.prompts) == len(nested.prompts) == 1
+    assert (len(uploads.left_out), len(nested.left_out)) == (2, 1)
     assert "unfold to more than 3,145,728 characters; the first 3 are read" in uploads.notes[0]
+    assert "the first 2 are read" in nested.notes[0]
+
+
+def test_a_first_line_of_megabytes_is_no_name_of_a_column() -> None:
+    uploads = read("a.csv", "a" * (1 << 20))
+
+    assert len(uploads.prompts) == 1
+    assert len(uploads.notes[0]) < 200
 
 
 @pytest.mark.parametrize(
