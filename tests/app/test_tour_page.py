@@ -268,7 +268,8 @@ def test_what_is_tried_stands_beside_what_was_before(hub: HubUnderTest) -> None:
     assert request.prompt_text == "Hi!"
     assert request.max_new_tokens == 1
     assert len(request.prompt_ids) == 3  # a token for each letter, no chat markers
-    [table] = [html.value for html in page.get("html") if "before: your prompt" in html.value]
+    [table] = [html.value for html in page.get("html") if '<th scope="col">before' in html.value]
+    assert f"What changed:** your prompt \u2192 {SHORT.name}" in said(page)
     assert f"<td>Tokens fed (T)</td><td>{first}</td><td>{len(request.prompt_ids)}</td>" in table
 
 
@@ -337,5 +338,6 @@ def test_the_rows_of_a_batch_are_the_readers_prompt_as_often(hub: HubUnderTest) 
 
     assert len(newest(hub).requests) == 4
     assert len(page.get("vega_lite_chart")) == 1
-    [table] = [html.value for html in page.get("html") if "before: 1 row" in html.value]
+    [table] = [html.value for html in page.get("html") if '<th scope="col">before' in html.value]
+    assert "What changed:** 1 row \u2192 4 rows" in said(page)
     assert "<td>Rows</td><td>1</td><td>4</td>" in table

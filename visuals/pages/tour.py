@@ -131,7 +131,7 @@ def _body(hub: Hub, state: TourPageState, chapter: Chapter) -> None:
         _words(chapter, shown)
     with right:
         _picture(hub, state, chapter, shown, prompt)
-    _below(state, chapter, shown)
+    _below(state, chapter, variant, shown)
 
 
 def _controls(hub: Hub, chapter: Chapter) -> tuple[str, Variant]:
@@ -201,7 +201,7 @@ def _batches(state: TourPageState, shown: ShownRun, prompt: str) -> BatchFacts |
     return batch_facts(made) if made else None
 
 
-def _below(state: TourPageState, chapter: Chapter, shown: ShownRun) -> None:
+def _below(state: TourPageState, chapter: Chapter, variant: Variant, shown: ShownRun) -> None:
     """Show what a change has changed, and the question."""
     facts = shown.facts
     if facts is None:
@@ -211,7 +211,8 @@ def _below(state: TourPageState, chapter: Chapter, shown: ShownRun) -> None:
     left, right = st.columns([5, 8], gap="medium")
     with left:
         if before is not None:
-            _change(before[0], text.changed(before[1]), text.changed(facts))
+            names = f"{before[0]} \u2192 {variant.name}"
+            _change(names, text.changed(before[1]), text.changed(facts))
     with right:
         is_right = ask(state, chapter, text.question(facts))
         number = CHAPTERS.index(chapter) + 1
@@ -222,10 +223,10 @@ def _below(state: TourPageState, chapter: Chapter, shown: ShownRun) -> None:
         st.success(FINISHED, icon=":material/flag:")
 
 
-def _change(name: str, former: Changed, present: Changed) -> None:
-    st.markdown("**What changed**")
+def _change(names: str, former: Changed, present: Changed) -> None:
+    st.markdown(f"**What changed:** {escaped(names)}")
     rows: list[Row] = [
-        {"": figure, f"before: {name}": former.get(figure, DASH), "this run": value}
+        {"": figure, "before": former.get(figure, DASH), "now": value}
         for figure, value in present.items()
     ]
     draw_table(

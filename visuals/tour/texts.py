@@ -229,7 +229,7 @@ def _roof_figures(facts: RunFacts) -> str:
         return ""
     prefill, turn = facts.step(0), facts.compute_bound_tokens
     decode = facts.prefill_of(1) if facts.decode_steps == 0 else facts.step(-1)
-    turns = f" A prompt turns at **{counted(turn, 'token')}**." if turn else ""
+    turns = f" From **{counted(turn, 'token')}** on, computing limits prefill." if turn else ""
     ridge = _number(facts.roofs.ridge_flops_per_byte)
     return (
         f"Here, in FLOP per byte: prefill {_number(prefill.flops_per_byte)}, decode "
@@ -384,7 +384,7 @@ TEXTS: dict[Slug, ChapterText] = {
         idea=(
             "The first step feeds the prompt (**prefill**), each later one the token just selected "
             "(**decode**). A token fed leaves a key and a value (**K/V**) in each layer for later "
-            "ones to read, so none is fed twice. Selected is not stored."
+            "ones to read, so none is fed twice. A token only selected is not stored yet."
         ),
         figures=_cache_figures,
         try_label="Select at most",

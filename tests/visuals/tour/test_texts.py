@@ -97,7 +97,7 @@ def test_a_prompt_turns_where_its_intensity_reaches_the_ridge() -> None:
     assert shown.prefill_of(turn).flops_per_byte >= roofs.ridge_flops_per_byte
     assert shown.prefill_of(turn - 1).flops_per_byte < roofs.ridge_flops_per_byte
     assert question(Slug.ROOFLINE).answer == "reading memory"
-    assert f"{turn} tokens" in TEXTS[Slug.ROOFLINE].figures(shown)
+    assert f"From **{turn} tokens** on" in TEXTS[Slug.ROOFLINE].figures(shown)
 
 
 def test_a_prompt_of_one_token_beyond_the_ridge_is_limited_by_computing() -> None:
