@@ -2,7 +2,8 @@
 
 BIN := .venv/bin
 PORT ?= 8501
-WORKERS ?= logical
+# Two of them mostly wait for a browser.
+WORKERS ?= 3
 GPU_OUT ?= gpu-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
@@ -31,7 +32,7 @@ check: $(TEST) $(NODE_MODULES)
 
 test: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(NODE) --test --test-reporter=dot --test-timeout=120000 "tests/panel/*.test.js"
-	$(BIN)/pytest -n $(WORKERS) --maxprocesses 4 $(PYTEST)
+	$(BIN)/pytest -n $(WORKERS) $(PYTEST)
 
 browser: $(TEST) $(NODE_MODULES) $(BROWSER) model
 	$(BIN)/pytest -m browser

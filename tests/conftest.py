@@ -1,8 +1,8 @@
 """Fixtures that several tests share, limits and workers.
 
 Nothing here needs a network but the default model's fetch. `make test` gives the tests to several
-workers: whatever drives the browser goes to one of them, golden tests to another, and every other
-file to the next that is free, so that the fixtures of a file are made once.
+workers: what drives the browser goes to two of them, golden tests to a third, and every other file
+to the next that is free, so that the fixtures of a file are made once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
 # Folders whose files share a server or a large model, so that one worker takes them all; the
 # longest first.
-TOGETHER = ("tests/browser/", "tests/golden/")
+TOGETHER = ("tests/browser/pages/", "tests/browser/live/", "tests/golden/")
 
 
 @pytest.fixture(scope="session")

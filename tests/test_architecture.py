@@ -125,7 +125,7 @@ def test_a_missing_browser_fails_where_changes_are_checked() -> None:
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     skips = [
         path.name
-        for path in ROOT.glob("tests/browser/*.py")
+        for path in ROOT.glob("tests/browser/**/*.py")
         if "skip" in path.read_text(encoding="utf-8")
     ]
 

@@ -96,7 +96,6 @@ def test_a_kept_run_is_found_named_and_played_again(open_tab: OpenTab) -> None:
     page.locator(".st-key-start-comparison button").first.click()
     page.locator("table.figures", has_text="heliotrope").wait_for()  # not the recorded one
     page.get_by_role("link", name="Runs").click()
-    page.get_by_text("Recorded runs that come with the program").wait_for(state="hidden")
     page.locator("table.figures").first.wait_for(state="hidden")  # of the page that was left
     page.get_by_role("textbox", name="Search").fill("heliotrope")
     page.get_by_role("textbox", name="Search").press("Enter")
