@@ -17,7 +17,7 @@ from inference.engine.memory_limit import MemoryLimit
 from inference.figures.device import achieved, host_lead
 from inference.figures.energy import PhaseEnergy, energy_by_phase
 from inference.figures.latency import batch_tokens_per_s
-from inference.models.devices import gpu_id
+from inference.models.devices import gpu_ids
 from inference.process.telemetry import Sources
 from inference.records.errors import BackendError
 from inference.records.options import DecodeMode
@@ -204,7 +204,7 @@ def decode_energy(trace: RunTrace) -> PhaseEnergy:
 
 def reading_cost_s(bench: Bench) -> tuple[float, dict[str, str]]:
     """Return the mean time of one telemetry sample, and why readings are missing, by name."""
-    sources = Sources(gpu_id(bench.device), MemoryLimit())
+    sources = Sources(gpu_ids([bench.device]), MemoryLimit())
     times: list[float] = []
     try:
         for _ in range(SAMPLES):

@@ -140,6 +140,7 @@ class Engine:
         self._meter = meter
         self._options = PLAIN
         self._is_warm = False
+        self._shapes: set[tuple[CacheKind, int]] = set()  # of eager decode steps since loading
         self._decoded = 0  # decode steps of this run
         self._batch = Batch(())  # the latest run's
 
@@ -237,11 +238,28 @@ class Engine:
                 continue
             is_cold = is_first_run and self._decoded == 0
             event = self._step(run, run.runner.block(move), index)
+            is_cold = self._is_new_shape(event) or is_cold
             self._decoded += event.phase is Phase.DECODE
             self._is_warm = self._is_warm or self._decoded > 0
             now_s += event.duration_s
             yield replace(event, cold=is_cold, waited_s=waited_s)
             index, waited_s = index + 1, 0.0
+
+    def _is_new_shape(self, event: StepEvent) -> bool:
+        """Tell whether a device decoded this many rows eagerly for the first time.
+
+        A device loads a kernel when it is first launched, and which kernels a step takes depends on
+        its rows. Prompts have a length each, so of prefills it is not known.
+
+        Source:
+            CUDA C++ programming guide, lazy loading.
+        """
+        if event.host_s is None or event.decode is not DecodeMode.EAGER:
+            return False
+        shape = (self._options.cache, len(event.rows))
+        is_new = shape not in self._shapes
+        self._shapes.add(shape)
+        return is_new
 
     def _begin(
         self, requests: Sequence[Request], seed: int, zero_s: float, options: GenerationOptions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -105,6 +106,11 @@ def gpu_id(device: torch.device) -> str | int | None:
         return None
     uuid: object = getattr(torch.cuda.get_device_properties(device), "uuid", None)
     return str(uuid) if uuid is not None else device.index or 0
+
+
+def gpu_ids(devices: Iterable[torch.device]) -> tuple[str | int, ...]:
+    """Return the names that NVML has for these devices; what is no GPU of NVIDIA's has none."""
+    return tuple(name for name in map(gpu_id, devices) if name is not None)
 
 
 def describe_device(device: torch.device, dtype: torch.dtype) -> Device:

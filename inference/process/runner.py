@@ -19,7 +19,7 @@ from inference.engine.loop import Engine, GenerationLimits, GenerationOptions
 from inference.engine.part_times import PartMeter
 from inference.engine.row_backend import TorchRowBackend
 from inference.engine.run_delay import why_unknown
-from inference.models.devices import gpu_id
+from inference.models.devices import gpu_ids
 from inference.models.loading import LoadedModel
 from inference.models.placement import devices_of
 from inference.process.messages import Generate
@@ -122,7 +122,8 @@ class Runner:
         sink.started(self._info(plan, options, note))
         zero_s = self.clock.now_s()
         self.engine.idle = sink.idle
-        telemetry = Telemetry(self.clock, sink.sampled, gpu=gpu_id(self.loaded.model.device))
+        gpus = gpu_ids(devices_of(self.loaded.model))
+        telemetry = Telemetry(self.clock, sink.sampled, gpus=gpus)
         telemetry.start(zero_s)
         try:
             if refusal is not None:

@@ -7,7 +7,7 @@ here raises into the engine or waits for the device. No torch.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from threading import Event, Thread
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ import psutil
 from inference.engine.memory_limit import MemoryLimit
 from inference.process.nvml import GpuCounters
 from inference.process.nvml_counters import Reading
+from inference.process.nvml_group import GpuGroup
 from inference.records.telemetry import TelemetrySample, Unavailable
 
 MEMORY_READINGS = ("memory_used_bytes", "memory_total_bytes")
@@ -104,11 +105,11 @@ class Sources:
     the readings that are missing have their true reason.
     """
 
-    def __init__(self, gpu: int | str | None, limit: MemoryLimit) -> None:
+    def __init__(self, gpus: Sequence[int | str], limit: MemoryLimit) -> None:
         self._machine = MachineReadings(limit)
-        self._is_gpu_watched = gpu is not None
-        self._gpu = GpuCounters(0 if gpu is None else gpu)
-        if gpu is None:
+        self._is_gpu_watched = bool(gpus)
+        self._gpu = GpuGroup([GpuCounters(gpu) for gpu in gpus or (0,)])
+        if not gpus:
             self._gpu.leave_alone("this run does not use the GPU")
 
     def read(self) -> dict[str, Reading]:
@@ -148,7 +149,7 @@ class Telemetry:
         on_sample: Callable[[TelemetrySample], None],
         *,
         rate_hz: float = 10.0,
-        gpu: int | str | None = None,
+        gpus: Sequence[int | str] = (),
     ) -> None:
         """Prepare, without reading anything yet.
 
@@ -156,12 +157,12 @@ class Telemetry:
             clock: The clock that also times the run's steps.
             on_sample: Takes each sample.
             rate_hz: Samples a second, fewer when the driver is slower.
-            gpu: UUID or NVML index of the GPU that runs the model; None for the CPU.
+            gpus: UUID or NVML index of each GPU that holds the model; none for the CPU.
         """
         self._clock = clock
         self._on_sample = on_sample
         self._interval_s = 1 / rate_hz
-        self._gpu = gpu
+        self._gpus = tuple(gpus)
         self._zero_s = 0.0
         self._reasons: dict[str, str] = {}
         self._stop = Event()
@@ -194,7 +195,7 @@ class Telemetry:
     def _run(self) -> None:
         """Sample until stopped; an error ends the sampling and nothing else."""
         try:
-            sources = Sources(self._gpu, MemoryLimit())
+            sources = Sources(self._gpus, MemoryLimit())
             try:
                 self._sample_until_stopped(sources)
             finally:

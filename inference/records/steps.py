@@ -134,7 +134,8 @@ class StepEvent:
         started_s: Host monotonic time, on the run's zero.
         duration_s: The step time: forward and sampling, ended when the device was done.
         observed: True when something was captured that made the step slower.
-        cold: True when first-call costs may be inside: the first run after a model was loaded.
+        cold: True when first-call costs may be inside: the first prefill and decode step after a
+            model was loaded, and on a GPU the first eager decode step of each number of rows.
         capture_s: Host time spent on capturing the step's attention, after its step time and in no
             other; None when nothing was captured.
         parts: Time in linear operations and in attention, in the steps where they were timed.

@@ -9,6 +9,10 @@ from dataclasses import dataclass
 class TelemetrySample:
     """How busy the machine was at one moment; each reading is None where it is not available.
 
+    Of a model that is spread over several GPUs, the readings are of all that hold it: memory,
+    power, energy and PCIe as sums, busy ratios as means, the lowest clocks, the highest
+    temperature, and what throttles any of them.
+
     Attributes:
         at_s: Host monotonic time, on the run's zero.
         gpu_busy_ratio: NVML: share of the last 1/6 to 1 s in which any kernel ran.

@@ -21,20 +21,22 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 from websockets.sync.client import connect
+from websockets.typing import Origin
 
 from inference.records.errors import first_line
 from inference.records.run import RunTrace
@@ -285,9 +287,6 @@ def _run(
     run_id, address = _followed(page), watched.url
     if way != "browser":
         page.goto("about:blank")
-    viewer = threading.Thread(target=_follow, args=(address,), daemon=True)
-    if way == "viewer":
-        viewer.start()
     since = datetime.now(UTC)
 
     def pause() -> None:
@@ -295,9 +294,12 @@ def _run(
         if meter is not None:
             meter.note(len(watched.frame_bytes))
 
-    _wait(lambda: _is_over(store, run_id), RUN_S, "a run did not end in time", pause)
-    if way == "viewer":
-        viewer.join(timeout=READY_S)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        viewer = pool.submit(_follow, address) if way == "viewer" else None
+        _wait(lambda: _is_over(store, run_id), RUN_S, "a run did not end in time", pause)
+        if viewer is not None and viewer.result(timeout=READY_S) == 0:
+            msg = "the viewer that draws nothing received no frame"
+            raise RuntimeError(msg)
     return store.open(run_id), since
 
 
@@ -311,14 +313,25 @@ def _is_over(store: RunStore, run_id: str) -> bool:
     return entry is not None and entry.state is RunState.DONE
 
 
-def _follow(address: str) -> None:
-    """Receive and acknowledge frames to the end, and draw nothing."""
+def _follow(address: str) -> int:
+    """Receive and acknowledge frames to the end, and draw nothing; return how many came.
+
+    Raises:
+        RuntimeError: The server took no such viewer.
+    """
+    received = 0
+    host = urlsplit(address).netloc
     try:
-        with connect(address, max_size=None) as viewer:
+        with connect(address, max_size=None, origin=Origin(f"http://{host}")) as viewer:
             for _ in viewer:
+                received += 1
                 viewer.send("a")
     except ConnectionClosed:
-        return  # the server closes once all was sent
+        return received  # the server closes once all was sent
+    except InvalidHandshake as error:
+        msg = f"the viewer that draws nothing was not let in: {first_line(error)}"
+        raise RuntimeError(msg) from error
+    return received
 
 
 def _rate(trace: RunTrace, since: datetime) -> float:

@@ -154,9 +154,9 @@ def _energy(trace: RunTrace) -> None:
     st.markdown("##### Energy per token")
     draw_table(energy_rows(trace), caption="Energy by phase")
     st.caption(
-        "The whole GPU's energy counter over the phase's steps, so idle power and other programs "
-        "are included. The counter has a coarse resolution; a phase too short for it has no "
-        "figure."
+        "The energy counter of each whole GPU that holds the model, over the phase's steps, so "
+        "idle power and other programs are included. The counter has a coarse resolution; a phase "
+        "too short for it has no figure."
     )
 
 

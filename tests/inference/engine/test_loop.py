@@ -182,6 +182,24 @@ def test_only_the_first_prefill_and_the_first_decode_step_after_loading_are_cold
     assert [event.cold for event in first + second] == [True, True, False, False, False, False]
 
 
+def test_on_a_device_the_first_decode_step_of_each_number_of_rows_is_cold() -> None:
+    """A device loads a kernel when it is first launched; such a step passed for a warm one."""
+    clock = ScriptedClock([1.0] * 30)
+    clock.host_s = 0.5
+    engine = Engine(ScriptedBackend(vocabulary=8), clock, NO_EOS)
+
+    def colds(rows: int) -> list[bool]:
+        batch = [request((1, 2), request_id=f"r{row}", new_tokens=3) for row in range(rows)]
+        return [event.cold for event in engine.generate(batch, seed=0, zero_s=0.0)]
+
+    assert [colds(rows) for rows in (1, 2, 1, 2)] == [
+        [True, True, False],
+        [False, True, False],
+        [False, False, False],
+        [False, False, False],
+    ]
+
+
 def test_the_best_alternatives_come_best_first_and_hold_the_chosen_one(
     model: PreTrainedModel,
 ) -> None:

@@ -31,8 +31,8 @@ for name in os.environ.get("LACKING", "").split():
     delattr(pynvml, name)
 from inference.engine.memory_limit import MemoryLimit
 from inference.process.telemetry import Sources
-gpu = json.loads(sys.argv[1])
-sources = Sources(gpu, MemoryLimit())
+gpus = json.loads(sys.argv[1])
+sources = Sources(gpus, MemoryLimit())
 samples = [sources.read() for _ in range(int(sys.argv[2]))]
 print(json.dumps({"samples": samples, "reasons": sources.reasons()}))
 sys.stdout.flush()
@@ -68,7 +68,7 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 def read_gpu(
     driver: Path | None,
     gpu: int | str | None = 0,
-    *,
+    *others: int | str,
     samples: int = 1,
     script: str = "",
     settings: Mapping[str, str] | None = None,
@@ -79,7 +79,8 @@ def read_gpu(
     """
     environment = {**os.environ, "NVML_SCRIPT": script, "PYTHONPATH": str(ROOT), **(settings or {})}
     environment["LD_LIBRARY_PATH"] = str(driver) if driver else ""
-    command = [sys.executable, "-c", READ_AND_REPORT, json.dumps(gpu), str(samples)]
+    gpus = [one for one in (gpu, *others) if one is not None]
+    command = [sys.executable, "-c", READ_AND_REPORT, json.dumps(gpus), str(samples)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     line, _, rest = done.stdout.partition("\n")
     report = json.loads(line)
@@ -108,6 +109,49 @@ def test_every_counter_arrives_in_si_units(drivers: Mapping[str, Path], gpu: int
         "pcie_rx_bytes_per_s": 2.5e6,
         "other_programs": 1,
     }
+
+
+@needs_compiler
+def test_a_model_on_several_gpus_has_the_readings_of_all_of_them(
+    drivers: Mapping[str, Path],
+) -> None:
+    """Energy, power and memory were those of the first GPU."""
+    report = read_gpu(drivers["usual"], 0, UUID)
+
+    (sample,) = report.samples
+    assert report.reasons == {}
+    assert {name: sample[name] for name in GPU_READINGS} == {
+        "gpu_busy_ratio": 0.75,
+        "memory_controller_busy_ratio": 0.5,
+        "memory_used_bytes": 6 * 2**30,
+        "memory_total_bytes": 16 * 2**30,
+        "power_w": 501.0,
+        "energy_j": 2075.0,  # the stand-in counts on with each question
+        "sm_clock_hz": 1.98e9,
+        "memory_clock_hz": 2.619e9,
+        "temperature_c": 61.0,
+        "throttle_reasons": ["power limit"],
+        "pcie_tx_bytes_per_s": 3e6,
+        "pcie_rx_bytes_per_s": 5e6,
+        "other_programs": 1,
+    }
+
+
+@needs_compiler
+def test_a_sum_that_lacks_one_gpus_part_is_not_given(drivers: Mapping[str, Path]) -> None:
+    script = "nvmlDeviceGetPowerUsage=3@1"
+    report = read_gpu(drivers["usual"], 0, UUID, script=script)
+
+    assert "power_w" not in report.samples[0]
+    assert report.samples[0]["energy_j"] == 2075.0
+    assert report.reasons == {"power_w": "GPU 2: not supported by this GPU"}
+
+
+@needs_compiler
+def test_gpus_that_all_lack_a_reading_say_it_once(drivers: Mapping[str, Path]) -> None:
+    report = read_gpu(drivers["usual"], 0, UUID, script="nvmlDeviceGetPowerUsage=3")
+
+    assert report.reasons == {"power_w": "not supported by this GPU"}
 
 
 @needs_compiler
