@@ -39,6 +39,7 @@ beforeEach(() => {
     tokens: [],
     theme: { text: "#000", background: "#fff", border: "#ccc", font: "sans" },
     send: (name, value) => said.push([name, value]),
+    afterwards: (call) => call(),
   });
 });
 

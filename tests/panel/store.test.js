@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Store } from "../../visuals/panel/scripts/store.js";
+import { copied, Store } from "../../visuals/panel/scripts/store.js";
 
 const table = (mode, ...rows) => ({ mode, columns: ["k", "y"], rows });
 
@@ -37,7 +37,7 @@ test("rows that a new run takes away are a change too", () => {
 test("what a chart is given is its own", () => {
   const store = new Store();
   store.take({ a: table("append", [1, 10]) });
-  store.copies("a")[0].y = 99;
+  copied(store.rows("a"))[0].y = 99;
   assert.equal(store.rows("a")[0].y, 10);
 });
 

@@ -219,7 +219,8 @@ WATCH = """(root) => {
   const look = () => {
     seen.frames += 1;
     const now = new Map();
-    for (const canvas of root.querySelectorAll('canvas'))
+    // A tail has only what Vega's picture under it lacks, at times nothing.
+    for (const canvas of root.querySelectorAll('canvas:not(.tail)'))
       if (canvas.width && canvas.clientWidth) now.set(canvas, isInked(canvas));
     for (const words of root.querySelectorAll('.caption, .figure .value, .text'))
       now.set(words, words.textContent !== '');

@@ -94,6 +94,11 @@ export class PickedRows {
   shown() {
     return this.rows;
   }
+
+  /** The rows that stay until the stride changes: all but a last one that only stands for itself. */
+  settled() {
+    return this.rows.filter((row) => Number(row.k) % this.stride === 0);
+  }
 }
 
 /** @typedef {{ first: Row, to: any, times: number[], row: Row | null }} Group */
@@ -143,9 +148,26 @@ export class MedianRows {
 
   /** @returns {Row[]} */
   shown() {
-    return [...this.groups.values()].map((group) => {
-      group.row ??= { ...group.first, to: group.to, ms: median(group.times) };
-      return group.row;
-    });
+    return [...this.groups.values()].map(rowOf);
   }
+
+  /**
+   * The rows that stay until the stride changes: all but those that the next step may join.
+   * @returns {Row[]}
+   */
+  settled() {
+    if (this.stride === 1) return this.shown();
+    const open = Math.floor(this.last / this.stride);
+    const groups = [...this.groups.values()].filter(({ first }) => Math.floor(Number(first.k) / this.stride) < open);
+    return groups.map(rowOf);
+  }
+}
+
+/**
+ * @param {Group} group
+ * @returns {Row}
+ */
+function rowOf(group) {
+  group.row ??= { ...group.first, to: group.to, ms: median(group.times) };
+  return group.row;
 }

@@ -3,7 +3,7 @@
 /** @import { Account, Context, Frame } from "./types.js" */
 
 import { ChartPanel } from "./chart_panel.js";
-import { make, makeButton, makeChoice, makePanel } from "./elements.js";
+import { make, makeButton, makeChoice, makePanel, write } from "./elements.js";
 
 const VIEWS = [
   ["cache_growth", "total"],
@@ -78,7 +78,7 @@ export class CachePanel extends ChartPanel {
 
   /** @param {Frame} frame */
   update(frame) {
-    if (frame.captions) this.caption.textContent = frame.captions.kv;
+    if (frame.captions) write(this.caption, frame.captions.kv);
     if (frame.account) this.showAccount(frame.account);
     this.showLegend();
     return super.update(frame);

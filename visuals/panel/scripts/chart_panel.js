@@ -22,6 +22,7 @@ export class ChartPanel {
     /** @type {ChartView[]} */
     this.charts = [];
     this.pace = new ChartPace();
+    this.isGoing = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.later = undefined;
   }
@@ -51,6 +52,7 @@ export class ChartPanel {
   update(frame) {
     const leftMs = this.pace.leftMs(performance.now());
     const isEnd = frame.run.final && frame.to === frame.total;
+    this.isGoing = frame.run.state === "running";
     if (!isEnd && leftMs > 0) {
       clearTimeout(this.later);
       this.later = setTimeout(() => this.repaint(), leftMs + SPARE_MS);
@@ -70,7 +72,7 @@ export class ChartPanel {
   /** @param {{ isUnseen?: boolean }} [how] */
   async paintAlone(how) {
     const now = performance.now();
-    for (const chart of this.charts) await chart.draw(how);
+    for (const chart of this.charts) await chart.draw({ ...how, isGoing: this.isGoing });
     this.pace.drawn(now, performance.now() - now);
   }
 

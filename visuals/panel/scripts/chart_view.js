@@ -2,8 +2,11 @@
 
 /** @import { Context, Theme } from "./types.js" */
 
+import { ChartTail } from "./chart_tail.js";
 import { make } from "./elements.js";
 import { Place } from "./place.js";
+import { copied } from "./store.js";
+import { TAILS } from "./tail_painters.js";
 
 // Room for axis labels and titles, kept whatever the numbers are, so that nothing twitches.
 const ROOM = { left: 74, right: 16, top: 10, bottom: 42 };
@@ -36,7 +39,7 @@ function vegaConfig(theme, { hasLegend = true } = {}) {
       labelOverlap: true,
     },
     axisY: { minExtent: 44, maxExtent: 44 },
-    style: { bound: { stroke: theme.text } },
+    style: { bound: { color: theme.text } },
     legend: {
       labelColor: soft,
       titleColor: soft,
@@ -78,6 +81,12 @@ export class ChartView {
     if (isBare) this.room.bottom = BARE_ROOM;
     /** @type {Map<string, number>} */
     this.drawn = new Map(); // the version of each table that the picture shows
+    const painter = TAILS.get(name);
+    this.tail = painter && new ChartTail(painter, { store: ctx.store, names: this.names, spec: ctx.data.specs[name] });
+    this.isGoing = false; // the run goes on, so that most frames only add to the picture
+    this.isPointedAt = false; // Vega's tips are of what Vega drew
+    node.addEventListener("pointerenter", () => this.pointed(true));
+    node.addEventListener("pointerleave", () => this.pointed(false));
     /** @type {any} */
     this.result = null;
     /** @type {Promise<void> | null} */
@@ -119,15 +128,18 @@ export class ChartView {
     this.result?.finalize();
     this.result = result;
     this.drawn.clear();
+    if (this.tail) holder.append(this.tail.canvas);
     this.node.replaceChildren(holder);
   }
 
   /**
    * Draw what has changed; resolves when the picture stands. A chart without data is only made, so
    * that this is done before the first step.
-   * @param {{ isUnseen?: boolean }} [how] Draw it off screen too, as at the end of a run.
+   * @param {{ isUnseen?: boolean, isGoing?: boolean }} [how] Draw it off screen too, as at the end of
+   *   a run; and whether the run goes on.
    */
-  async draw({ isUnseen = false } = {}) {
+  async draw({ isUnseen = false, isGoing = this.isGoing } = {}) {
+    this.isGoing = isGoing;
     if (!this.place.hasRoom || !(this.place.isSeen || isUnseen)) return;
     if (performance.now() - this.failedAt < PAUSE_MS) return;
     const visibility = this.isEmpty ? "hidden" : "";
@@ -144,15 +156,39 @@ export class ChartView {
     if (!this.result) await (this.embedding ??= this.embed());
     const view = this.result?.view;
     if (!view) return;
-    let isChanged = false;
-    for (const name of this.names) {
-      const version = this.ctx.store.version(name);
-      if (this.drawn.get(name) === version) continue;
-      this.drawn.set(name, version);
-      view.data(name, this.ctx.store.copies(name));
-      isChanged = true;
-    }
-    if (isChanged) await view.runAsync();
+    const { store } = this.ctx;
+    const isAdding = this.isGoing && !this.isPointedAt;
+    const changed = [...this.names].filter((name) => this.drawn.get(name) !== store.version(name));
+    if (!changed.length && (isAdding || !this.tail?.isOpen)) return;
+    for (const name of changed) this.drawn.set(name, store.version(name));
+    if (!isAdding || !this.tail?.goesOn) await this.drawWhole(view, { changed, isAdding });
+    this.paintTail();
+  }
+
+  /**
+   * @param {any} view
+   * @param {{ changed: string[], isAdding: boolean }} how
+   */
+  async drawWhole(view, { changed, isAdding }) {
+    const own = this.tail?.begin(isAdding) ?? [];
+    for (const name of new Set([...changed, ...own])) view.data(name, copied(this.rows(name)));
+    await view.runAsync();
+  }
+
+  /** @param {string} name */
+  rows(name) {
+    return this.tail?.rows(name) ?? this.ctx.store.rows(name);
+  }
+
+  paintTail() {
+    const { room, ctx, result } = this;
+    if (result) this.tail?.paint(result.view, { ...room, text: ctx.theme.text, font: ctx.theme.font });
+  }
+
+  /** @param {boolean} isPointedAt */
+  pointed(isPointedAt) {
+    this.isPointedAt = isPointedAt;
+    if (isPointedAt && this.tail?.isOpen) void this.draw();
   }
 
   /**
@@ -184,6 +220,7 @@ export class ChartView {
     if (view.width() === width && view.height() === height) return;
     try {
       await view.width(width).height(height).runAsync();
+      this.paintTail();
     } catch (error) {
       this.failed(error);
     }

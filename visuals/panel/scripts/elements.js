@@ -2,6 +2,7 @@
 
 /** @import { Explanation, Theme } from "./types.js" */
 
+const TEXT_NODE = 3; // Node.TEXT_NODE, which the tests lack
 const HELP_WIDTH = 368; // pixels, with the gap beside a panel
 
 export const COLOURS = {
@@ -23,6 +24,18 @@ export function make(tag, className, text) {
   if (className) node.className = className;
   if (text !== undefined && text !== null) node.textContent = String(text);
   return node;
+}
+
+/**
+ * Have a node say something. Text that is the same stays, and other text is changed in place, since
+ * a new text node has its whole line made anew.
+ * @param {HTMLElement} node
+ * @param {string} text
+ */
+export function write(node, text) {
+  const only = node.childNodes.length === 1 ? node.firstChild : null;
+  if (only?.nodeType !== TEXT_NODE) node.textContent = text;
+  else if (only.nodeValue !== text) only.nodeValue = text;
 }
 
 /**

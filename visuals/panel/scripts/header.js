@@ -3,7 +3,7 @@
 /** @import { Context, Figure, Frame, Model, RunStatus, Step } from "./types.js" */
 /** @typedef {{ node: HTMLElement, value: HTMLElement, note: HTMLElement, figure: Figure }} FigureBox */
 
-import { make } from "./elements.js";
+import { make, write } from "./elements.js";
 import { group, NONE } from "./numbers.js";
 
 /** @type {Record<string, string>} */
@@ -36,9 +36,12 @@ export class HeaderPanel {
     this.box = make("div", "head");
     this.state = make("span", "state");
     this.state.setAttribute("role", "status");
-    this.prefill = make("span", "chip chip-prefill");
-    this.decode = make("span", "chip chip-decode");
+    this.prefill = stageChip("prefill");
+    this.decode = stageChip("decode");
     this.tokens = make("span", "chip chip-tokens");
+    this.known = make("b");
+    this.stored = make("b");
+    this.tokens.append(make("span", "word", "known "), this.known, make("span", "word", " \u00b7 stored "), this.stored);
     this.model = make("span", "model");
     const line = make("div", "head-line");
     line.append(this.state, this.prefill, this.decode, this.tokens, this.model);
@@ -119,17 +122,13 @@ export class HeaderPanel {
     const lengths = step ? this.lengths(step) : "";
     const isPrefill = step?.phase === "prefill";
     const isDecode = step?.phase === "decode";
-    this.chip(this.prefill, isPrefill, "PREFILL", isPrefill ? lengths : "");
+    show(this.prefill, isPrefill, isPrefill ? lengths : "");
     const most = step?.decode_most ?? this.most;
     const done = group(step?.decode ?? 0);
     const count = most ? `${done}/${group(most)}` : done; // a batch's number of steps is not known
-    this.chip(this.decode, isDecode, "DECODE", isDecode ? `${count}  ${lengths}` : count);
-    this.tokens.replaceChildren(
-      make("span", "word", "known "),
-      make("b", null, this.count(step?.known ?? this.prompt)),
-      make("span", "word", " \u00b7 stored "),
-      make("b", null, this.count(step?.stored ?? (this.prompt === null ? null : 0))),
-    );
+    show(this.decode, isDecode, isDecode ? `${count}  ${lengths}` : count);
+    write(this.known, this.count(step?.known ?? this.prompt));
+    write(this.stored, this.count(step?.stored ?? (this.prompt === null ? null : 0)));
   }
 
   /** @param {number | null} tokens */
@@ -154,12 +153,12 @@ export class HeaderPanel {
     const { tokens, since } = this.feeding;
     const seconds = Math.floor((performance.now() - since) / 1000);
     const time = seconds ? `, ${group(seconds)} s so far` : "";
-    this.chip(this.prefill, true, "PREFILL", `feeding ${group(tokens)} tokens${time}`);
+    show(this.prefill, true, `feeding ${group(tokens)} tokens${time}`);
   }
 
   /** The first step is there, or the run is not going. */
   fed() {
-    if (this.feeding && !this.step) this.chip(this.prefill, false, "PREFILL", "");
+    if (this.feeding && !this.step) show(this.prefill, false, "");
     this.feeding = null;
     clearInterval(this.ticking);
     this.ticking = undefined;
@@ -174,21 +173,6 @@ export class HeaderPanel {
     return `T=${group(step.T)} L=${group(step.L)}`;
   }
 
-  /**
-   * @param {HTMLElement} node
-   * @param {boolean} isActive
-   * @param {string} name
-   * @param {string} detail
-   */
-  chip(node, isActive, name, detail) {
-    node.classList.toggle("active", isActive);
-    node.replaceChildren(
-      make("span", "dot", isActive ? "\u25cf" : "\u25cb"),
-      make("b", null, name),
-      make("span", "detail", detail),
-    );
-  }
-
   /** @param {Figure} figure */
   figure(figure) {
     let box = this.boxes.get(figure.key);
@@ -199,8 +183,8 @@ export class HeaderPanel {
     const label = `${figure.label} ${figure.value} ${figure.unit} ${figure.note}`;
     box.figure = figure;
     if (box.node.getAttribute("aria-label") === label) return;
-    box.value.textContent = figure.value;
-    box.note.textContent = figure.note;
+    write(box.value, figure.value);
+    write(box.note, figure.note);
     box.node.setAttribute("aria-label", label);
   }
 
@@ -246,10 +230,10 @@ export class HeaderPanel {
   /** @param {RunStatus} run */
   status(run) {
     const words = run.held ? HELD : STATE_WORDS[run.state] || run.state;
-    this.state.textContent = run.ended ? `${words}: ${run.ended}` : words;
+    write(this.state, run.ended ? `${words}: ${run.ended}` : words);
     this.state.dataset.state = run.state;
     this.warning.hidden = !run.warning;
-    this.warning.textContent = run.warning || "";
+    write(this.warning, run.warning || "");
     const isWaiting = run.state === "queued" || run.state === "loading";
     let text = run.message;
     if (run.state === "queued" && run.queue_position) {
@@ -268,11 +252,29 @@ export class HeaderPanel {
   say(text, { isBad, ratio, isWaiting }) {
     this.notice.hidden = !text && !isWaiting;
     this.notice.classList.toggle("bad", isBad);
-    if (this.noticeText.textContent !== text) this.noticeText.textContent = text;
+    write(this.noticeText, text);
     this.bar.hidden = !isWaiting;
     if (typeof ratio === "number") this.bar.value = ratio;
     else this.bar.removeAttribute("value");
   }
 
   retheme() {}
+}
+
+/** @param {string} phase */
+function stageChip(phase) {
+  const node = make("span", "chip chip-" + phase);
+  node.append(make("span", "dot"), make("b", null, phase.toUpperCase()), make("span", "detail"));
+  return node;
+}
+
+/**
+ * @param {HTMLElement} chip
+ * @param {boolean} isActive
+ * @param {string} words
+ */
+function show(chip, isActive, words) {
+  chip.classList.toggle("active", isActive);
+  write(/** @type {HTMLElement} */ (chip.firstChild), isActive ? "\u25cf" : "\u25cb");
+  write(/** @type {HTMLElement} */ (chip.lastChild), words);
 }

@@ -3,7 +3,7 @@
 /** @import { Context, Frame } from "./types.js" */
 
 import { ChartPanel } from "./chart_panel.js";
-import { makePanel } from "./elements.js";
+import { makePanel, write } from "./elements.js";
 
 const NOTE_ROOM = 20; // over a chart with notes above its plot
 
@@ -23,7 +23,7 @@ export class LatencyPanel extends ChartPanel {
 
   /** @param {Frame} frame */
   update(frame) {
-    if (frame.captions) this.caption.textContent = frame.captions.latency;
+    if (frame.captions) write(this.caption, frame.captions.latency);
     return super.update(frame);
   }
 }

@@ -6,7 +6,7 @@
 
 import { AttentionLink } from "./attention_link.js";
 import { axisEnd } from "./axes.js";
-import { make, makeButton, makeChoice, makePanel } from "./elements.js";
+import { make, makeButton, makeChoice, makePanel, write } from "./elements.js";
 import { MaskPainter } from "./mask_painter.js";
 import { MaskPickers } from "./mask_pickers.js";
 import { MaskPointer } from "./mask_pointer.js";
@@ -73,11 +73,11 @@ export class MaskPanel {
     this.pickers.scales.value = this.scale;
     parts.panel.insertBefore(this.pickers.line, parts.caption);
     const choice = makeChoice("Show");
-    this.buttons = ["mask", "weights"].map((view) => {
-      const button = makeButton(view, () => this.choose(/** @type {View} */ (view)));
-      choice.append(button);
-      return { view, button };
-    });
+    this.buttons = ["mask", "weights"].map((view) => ({
+      view,
+      button: makeButton(view, () => this.choose(/** @type {View} */ (view))),
+    }));
+    choice.append(...this.buttons.map(({ button }) => button));
     parts.tools.insertBefore(choice, parts.help);
     parts.body.append(this.canvas);
     this.foot = make("p", "mask-foot");
@@ -232,7 +232,7 @@ export class MaskPanel {
     }
   }
 
-  /** @param {Frame} frame */
+  /** @type {(frame: Frame) => void | Promise<unknown>} */
   update(frame) {
     this.isFinal = frame.run.final;
     if (frame.model) {
@@ -252,7 +252,9 @@ export class MaskPanel {
     }
     if (frame.model) this.arrange();
     else if (frame.mask_words) this.say();
-    if (frame.mask?.length || frame.masks?.length) this.draw();
+    if (!frame.mask?.length && !frame.masks?.length) return undefined;
+    // A pen that is given a font has the page laid out; once all of it has changed is soon enough.
+    return new Promise((resolve) => this.ctx.afterwards(() => resolve(undefined))).then(() => this.draw());
   }
 
   /** @param {Frame} frame */
@@ -271,14 +273,14 @@ export class MaskPanel {
 
   say() {
     const caption = this.speech.caption();
-    this.caption.textContent = caption;
-    this.caption.title = caption;
+    write(this.caption, caption);
+    if (this.caption.title !== caption) this.caption.title = caption;
     const hasWeights = this.view === "weights" && this.weights.blocks.length > 0;
     // A row in words takes two lines at most; they are kept free, so that no step moves the picture.
     this.caption.classList.toggle("two", this.view === "weights");
     if (!this.pointer.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
     const { notes, title, isWarning } = this.speech.foot();
-    this.foot.title = title;
+    if (this.foot.title !== title) this.foot.title = title;
     this.foot.replaceChildren(...(hasWeights ? [this.speech.key()] : []), make("span", null, notes));
     this.foot.classList.toggle("warns", isWarning);
   }

@@ -3,7 +3,7 @@
 /** @import { Context, Frame } from "./types.js" */
 
 import { ChartPanel } from "./chart_panel.js";
-import { make, makeButton, makeChoice, makePanel } from "./elements.js";
+import { make, makeButton, makeChoice, makePanel, write } from "./elements.js";
 import { RoofsLine } from "./roofs_line.js";
 
 const VIEWS = [
@@ -71,7 +71,7 @@ export class RooflinePanel extends ChartPanel {
 
   say() {
     const view = this.views.find(({ name }) => name === this.chosen);
-    this.caption.textContent = (view && this.captions[view.label]) || "";
+    write(this.caption, (view && this.captions[view.label]) || "");
     this.roofs.warn((view && this.alarms[view.label]) || "");
   }
 

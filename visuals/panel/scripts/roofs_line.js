@@ -4,7 +4,7 @@
 
 /** @import { Context, Frame, RoofsStanding } from "./types.js" */
 
-import { make, makeButton } from "./elements.js";
+import { make, makeButton, write } from "./elements.js";
 import { answer } from "./status_poll.js";
 
 const ASKED_EVERY_MS = 1000;
@@ -66,8 +66,8 @@ export class RoofsLine {
     const isMissing = drawn.hasModel && !drawn.version;
     const own = isMissing ? (drawn.isFinal ? (standing?.words ?? "") : LATER) : "";
     const measuring = alarm && standing?.is_pending ? standing.words : "";
-    this.words.textContent = [alarm && `\u26a0\ufe0e ${alarm}`, measuring, own].filter(Boolean).join(" ");
-    this.button.textContent = isMissing ? "Measure the roofs" : "Measure again";
+    write(this.words, [alarm && `\u26a0\ufe0e ${alarm}`, measuring, own].filter(Boolean).join(" "));
+    write(this.button, isMissing ? "Measure the roofs" : "Measure again");
     this.button.hidden = !standing?.is_offered || !drawn.isFinal;
     this.box.classList.toggle("warns", Boolean(alarm));
     this.box.hidden = !this.words.textContent;

@@ -30,6 +30,14 @@ class PlainRows {
   shown() {
     return this.rows;
   }
+
+  get stride() {
+    return 1;
+  }
+
+  settled() {
+    return this.rows;
+  }
 }
 
 export class Store {
@@ -38,11 +46,13 @@ export class Store {
     this.tables = new Map();
     /** @type {Map<string, number>} */
     this.versions = new Map(); // they only grow, so that a chart sees that rows were taken away
+    this.runs = 0; // how often all rows were taken away
   }
 
   reset() {
     for (const name of this.tables.keys()) this.versions.set(name, this.version(name) + 1);
     this.tables.clear();
+    this.runs += 1;
   }
 
   /** @param {Record<string, Table> | undefined} tables */
@@ -80,12 +90,29 @@ export class Store {
   }
 
   /**
-   * The same as rows of their own, since Vega writes into what it is given.
+   * Those of them that stay as they are until the stride changes.
+   * @param {string} name
+   * @returns {Row[]}
+   */
+  settled(name) {
+    return this.tables.get(name)?.settled() || [];
+  }
+
+  /**
+   * How many steps share one row of a table.
    * @param {string} name
    */
-  copies(name) {
-    return this.rows(name).map((row) => ({ ...row }));
+  stride(name) {
+    return this.tables.get(name)?.stride || 1;
   }
+}
+
+/**
+ * The same as rows of their own, since Vega writes into what it is given.
+ * @param {Row[]} rows
+ */
+export function copied(rows) {
+  return rows.map((row) => ({ ...row }));
 }
 
 /**

@@ -3,7 +3,7 @@
 /** @import { Context, Frame, Reading } from "./types.js" */
 
 import { ChartPanel } from "./chart_panel.js";
-import { make, makePanel } from "./elements.js";
+import { make, makePanel, write } from "./elements.js";
 
 export class UtilizationPanel extends ChartPanel {
   /**
@@ -14,6 +14,8 @@ export class UtilizationPanel extends ChartPanel {
     const parts = makePanel("utilization", "Utilisation", ctx.data.explanations.utilization);
     super(ctx, parts);
     this.readings = make("div", "readings");
+    /** @type {Map<string, HTMLElement>} */
+    this.values = new Map(); // by the names of the readings that are shown
     this.missing = make("p", "missing");
     parts.caption.replaceWith(this.readings);
     parts.body.classList.add("pair");
@@ -33,17 +35,30 @@ export class UtilizationPanel extends ChartPanel {
     }
     if (this.ctx.store.rows("power").length) this.power.hidden = false;
     this.box.classList.toggle("has-readings", this.ctx.store.rows("utilization").length > 0); // before a step
-    if (frame.readings?.length) this.readings.replaceChildren(...frame.readings.map(readingEntry));
+    if (frame.readings?.length) this.showReadings(frame.readings);
     return super.update(frame);
+  }
+
+  /** @param {Reading[]} readings */
+  showReadings(readings) {
+    if (readings.some(({ name }) => !this.values.has(name)) || readings.length !== this.values.size) {
+      this.values = new Map(readings.map(({ name }) => [name, make("b")]));
+      const entries = [...this.values.values()].map((value, index) => readingEntry(readings[index], value));
+      this.readings.replaceChildren(...entries);
+    }
+    for (const { name, text } of readings) write(/** @type {HTMLElement} */ (this.values.get(name)), text);
   }
 }
 
-/** @param {Reading} reading */
-function readingEntry({ name, colour, width, text }) {
+/**
+ * @param {Reading} reading
+ * @param {HTMLElement} value
+ */
+function readingEntry({ name, colour, width }, value) {
   const entry = make("span", "entry");
   const line = make("span", "line");
   line.style.background = colour;
   line.style.height = width + "px";
-  entry.append(line, make("span", null, name + " "), make("b", null, text));
+  entry.append(line, make("span", null, name + " "), value);
   return entry;
 }

@@ -15,7 +15,7 @@
  * @property {ReuseItem | null} item
  */
 
-import { clearedPen, COLOURS, make, makeOption, makePanel, withAlpha } from "./elements.js";
+import { clearedPen, COLOURS, make, makeOption, makePanel, withAlpha, write } from "./elements.js";
 import { Place } from "./place.js";
 
 /** @type {Phase[]} */
@@ -95,7 +95,7 @@ export class WeightReusePanel {
 
   /** @param {Frame} frame */
   update(frame) {
-    if (frame.captions) this.caption.textContent = frame.captions.weights;
+    if (frame.captions) write(this.caption, frame.captions.weights);
     if (frame.model) this.offer(frame.model.matrices || []);
     if (frame.weights) {
       this.items = frame.weights;
@@ -128,9 +128,9 @@ export class WeightReusePanel {
     for (const line of this.lines) {
       const item = this.items[index]?.[line.phase];
       line.item = item || null;
-      line.formula.textContent = item?.formula || "no step yet";
-      line.bytes.textContent = item?.bytes || "";
-      line.used.textContent = item?.reuse || "";
+      write(line.formula, item?.formula || "no step yet");
+      write(line.bytes, item?.bytes || "");
+      write(line.used, item?.reuse || "");
     }
     this.draw();
   }
