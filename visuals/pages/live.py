@@ -24,6 +24,7 @@ from visuals.pages.panels import run_panel
 from visuals.pages.recorded import recorded_line
 from visuals.pages.run_settings import Pace, pace_of
 from visuals.pages.session import bound, change, enter_page, session, take_settings, value_of
+from visuals.pages.settings_address import NAMES, said_of, settings_said
 from visuals.pages.settings_of_runs import settings_of, settings_of_trace
 from visuals.pages.transport_buttons import hold_button, step_button, stop_button
 from visuals.pages.widget_keys import RUN_FILE
@@ -35,8 +36,10 @@ TOOLS_WIDTH = 640
 
 def live_page(hub: Hub) -> None:
     """Draw the page."""
+    is_entered = session().page != "live"
     state = _state()
     run = _run(hub, state)
+    _settings_in_address(state, is_entered=is_entered)
     shown = run.state if run is not None else None
     with st.container(horizontal=True, vertical_alignment="top", key="composer"):
         prompt_box()
@@ -102,6 +105,23 @@ def _match_widgets(hub: Hub, run: LiveRun) -> None:
         take_settings(settings_of_trace(trace))
     if (pace := pace_of(run.steps_per_s)) is not None:
         change(pace=pace)
+    session().live_page.usual = session().run
+
+
+def _settings_in_address(state: LivePageState, *, is_entered: bool) -> None:
+    """Take the settings that the address says when the session begins; then have it say them.
+
+    It is changed only where the settings have, or on return to the page, so that the browser's back
+    button is not undone.
+    """
+    asked = st.query_params.to_dict()
+    if state.said is None:
+        take_settings(settings_said(asked, session().run))
+    said = said_of(session().run, state.usual)
+    others = {name: value for name, value in asked.items() if name not in NAMES}
+    if (said != state.said or is_entered) and others | said != asked:
+        st.query_params.from_dict(others | said)
+    state.said = said
 
 
 def _follow(state: LivePageState, run: LiveRun) -> None:
@@ -167,6 +187,7 @@ def _submit(hub: Hub, state: LivePageState, *, is_paused: bool) -> LiveRun | Non
         return None
     _follow(state, run)
     state.matched_run_id = run.run_id
+    state.usual = session().run
     return run
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from inference.prompts.prompt_files import Upload
 from inference.records.run import RunTrace
+from visuals.pages.run_settings import RunSettings
 from visuals.tour.chapters import CHAPTERS
 from visuals.tour.facts import RunFacts
 
@@ -22,6 +23,8 @@ class LivePageState:
         matched_run_id: The run that the prompt box and the pace were last made to match.
         sentence: What went wrong with the last press; empty when nothing did.
         note: What should be known of the run shown, such as where it came from.
+    usual: The settings that a reload begins with; the address says what differs from them.
+    said: What the address was last made to say of the settings; None before it was read.
     """
 
     run_id: str | None = None
@@ -29,6 +32,8 @@ class LivePageState:
     matched_run_id: str | None = None
     sentence: str = ""
     note: str = ""
+    usual: RunSettings = field(default_factory=RunSettings)
+    said: dict[str, str] | None = None
 
 
 @dataclass(slots=True)
