@@ -52,8 +52,6 @@ def device_choice(hub: Hub, dtype: str, prefix: str) -> ChosenDevice | None:
     sheet = find_datasheet(name)
     if name == OWN_RATES or sheet is None:
         return _own(prefix)
-    if sheet.note:
-        st.caption(escaped(sheet.note))
     if not sheet.peaks:
         return _without_a_rate(sheet, prefix)
     try:
@@ -76,6 +74,10 @@ def _own(prefix: str) -> ChosenDevice:
 
 def _without_a_rate(sheet: Datasheet, prefix: str) -> ChosenDevice | None:
     """Ask for what the vendor does not state of a part whose bandwidth it does."""
+    bandwidth = f"{sheet.bytes_per_s / GIGA:,g} GB/s"
+    st.caption(
+        f"{bandwidth} of memory bandwidth ({escaped(sheet.document)}). {escaped(sheet.note)}"
+    )
     tflops = st.number_input("Matrix products, TFLOP/s", 0.0, 1e6, **bound(f"{prefix}-rate"))
     memory_bytes = sheet.memory_bytes or _memory(prefix)
     if not tflops:

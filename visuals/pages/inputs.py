@@ -44,7 +44,7 @@ AT_ONCE, ALONE, GREEDY = "at once", "alone", "greedy"
 CHUNKS: dict[str, int | None] = {AT_ONCE: None, "32 per step": 32, "128 per step": 128}
 ROWS: dict[str, int] = {ALONE: 1, **{f"batch of {count}": count for count in (2, 4, 8, 16)}}
 TEMPERATURES: dict[str, float] = {GREEDY: 0.0, "temperature 0.7": 0.7, "temperature 1": 1.0}
-FIRST_COLUMN = "prompt, text or messages"
+FIRST_COLUMN = "prompt, text, messages \u2026"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ export class HeaderPanel {
     this.bar = make("progress");
     this.bar.max = 1;
     this.notice.append(this.noticeText, this.bar);
-    this.warning = make("p", "notice bad");
+    this.warning = make("div", "notice bad");
     this.warning.hidden = true;
     this.box.append(line, this.figures, this.warning, this.notice);
     parent.append(this.box);
