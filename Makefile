@@ -2,6 +2,10 @@
 
 BIN := .venv/bin
 PORT ?= 8501
+# Others reach the page on it: 0.0.0.0 for every interface. An access key is then needed.
+ADDRESS ?= 127.0.0.1
+# Addresses of proxies whose X-Forwarded headers are believed, parted by commas.
+PROXIES ?=
 # Two of them mostly wait for a browser.
 WORKERS ?= 3
 GPU_OUT ?= gpu-report
@@ -15,7 +19,8 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 .PHONY: run setup model check test browser gpu golden recordings fix
 
 run: setup model
-	@exec $(BIN)/streamlit run app.py --server.port $(PORT)
+	@FORWARDED_ALLOW_IPS="$(PROXIES)" \
+	  exec $(BIN)/streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS)
 
 setup: $(RUN)
 

@@ -11,11 +11,12 @@ from starlette.middleware import Middleware
 
 from inference.process.messages import LoadModel
 from inference.process.telemetry import machine_busy_ratio
-from visuals.live.app_services import app_hub, app_saver, app_templates
+from visuals.live.access import AccessGate, is_loopback, links
+from visuals.live.app_services import app_hub, app_keys, app_saver, app_templates
 from visuals.live.attention_route import attention_routes
 from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
-from visuals.live.guards import ContentPolicy, HostGuard, named_hosts
+from visuals.live.guards import ContentPolicy, HostGuard, named_hosts, own_address, own_names
 from visuals.live.page_addresses import page_routes
 from visuals.live.roofs_route import roofs_routes
 from visuals.live.route import live_routes
@@ -24,6 +25,8 @@ from visuals.live.vega_bundle import bundle
 from visuals.panel.routes import panel_routes
 
 SAVING_GRACE_S = 5.0  # to write what the runs have gained
+ADDRESS = st.get_option("server.address") or ""
+KEYS = app_keys(ADDRESS)
 
 
 @contextlib.asynccontextmanager
@@ -41,6 +44,9 @@ async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
     threading.Thread(target=bundle, name="vega-bundle", daemon=True).start()
     app_templates().start()
     hub.preload(LoadModel(model="default"))
+    if KEYS is not None:
+        url = f"http://{own_address(ADDRESS)}:{st.get_option('server.port')}"
+        print(f"\n{links(KEYS, url)}", flush=True)  # noqa: T201  the one place that shows a key
     try:
         yield
     finally:
@@ -64,8 +70,13 @@ app = st.App(
     "visuals/pages/main.py",
     routes=routes,
     middleware=[
-        Middleware(HostGuard, address=st.get_option("server.address") or "", named=named_hosts()),
+        Middleware(
+            HostGuard,
+            address=ADDRESS,
+            named=named_hosts() if is_loopback(ADDRESS) else (*named_hosts(), *own_names()),
+        ),
         Middleware(ContentPolicy),
+        Middleware(AccessGate, keys=KEYS),
     ],
     lifespan=engine_lifespan,
 )

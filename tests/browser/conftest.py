@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -49,7 +52,9 @@ class Server:
 
 
 @contextmanager
-def running_app(folder: Path, cache: Path | None = None) -> Generator[Server]:
+def running_app(
+    folder: Path, cache: Path | None = None, address: str = "127.0.0.1", **variables: str
+) -> Generator[Server]:
     """Yield the app on a free port, with its data and its log in a folder, and a cache folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -57,7 +62,10 @@ def running_app(folder: Path, cache: Path | None = None) -> Generator[Server]:
     log_path = folder / "server.log"
     with log_path.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            [
+                *(sys.executable, "-m", "streamlit", "run", "app.py"),
+                *("--server.port", str(port), "--server.address", address),
+            ],
             cwd=ROOT,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -67,12 +75,13 @@ def running_app(folder: Path, cache: Path | None = None) -> Generator[Server]:
                 "TOKEN_BY_TOKEN_HOLD_S": HOLD_S,
                 "TOKEN_BY_TOKEN_DATA": str(folder / "data"),
                 **({CACHE_VARIABLE: str(cache)} if cache is not None else {}),
+                **variables,
             },
         )
     running = Server(url=f"http://127.0.0.1:{port}", log_path=log_path)
     try:
         wait_until(
-            lambda: is_healthy(running.url) or process.poll() is not None,
+            lambda: _answers(running.url) or process.poll() is not None,
             PATIENCE_S,
             lambda: f"the app is not up; it says:\n{running.log}",
         )
@@ -81,6 +90,16 @@ def running_app(folder: Path, cache: Path | None = None) -> Generator[Server]:
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def _answers(url: str) -> bool:
+    """Tell whether the app is up, be it that it asks for a key."""
+    try:
+        return is_healthy(url) or urlopen(url, timeout=2).status == HTTPStatus.OK
+    except HTTPError as error:
+        return error.code == HTTPStatus.FORBIDDEN
+    except OSError:
+        return False
 
 
 @pytest.fixture(scope="session")

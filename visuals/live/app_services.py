@@ -8,6 +8,7 @@ from functools import cache
 from inference.models.chat_templates import TemplateProcess
 from inference.process.client import EngineClient
 from inference.runs.store import RunStore
+from visuals.live.access import AccessKeys, keys_for
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
 from visuals.live.page_hold import HOLD_S
@@ -53,3 +54,9 @@ def app_hub() -> Hub:
 def app_groups() -> Groups:
     """Return the process's groups, on its one hub."""
     return Groups(app_hub())
+
+
+@cache
+def app_keys(address: str) -> AccessKeys | None:
+    """Return the process's keys, for the address it listens on; None where nobody is asked."""
+    return keys_for(address)

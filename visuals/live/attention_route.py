@@ -14,6 +14,7 @@ from functools import partial
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
+from visuals.live.access import may_operate
 from visuals.live.attention_feed import Feed, choice_from, exact_map, whole
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
@@ -55,7 +56,7 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
                 message = asyncio.ensure_future(next_text(socket))
                 if text == "a":
                     sent_s = None
-                else:
+                elif may_operate(socket.scope):
                     await off_the_loop(partial(obey, text, hub, run, feed))
             elif sent_s is not None and time.monotonic() - sent_s > ACKNOWLEDGE_TIMEOUT_S:
                 raise TimeoutError

@@ -8,6 +8,7 @@ can load and send nothing beyond this server, since the browser is told so.
 from __future__ import annotations
 
 import os
+import socket
 from base64 import b64encode
 from collections.abc import Iterable
 from functools import cache
@@ -29,6 +30,7 @@ ALL_ADDRESSES = ("", "0.0.0.0", "::")
 MISDIRECTED = 421  # RFC 9110, section 15.5.20
 REFUSED = 1008  # policy violation, RFC 6455 section 7.4.1
 SHOWN_HOST = 60
+DOCUMENTATION_ADDRESS = "192.0.2.1"  # leads nowhere, RFC 5737
 
 
 class HostGuard:
@@ -132,6 +134,23 @@ def content_policy(host: str) -> str:
 def named_hosts() -> tuple[str, ...]:
     """Return the hosts that the user names."""
     return tuple(os.environ.get(HOSTS_VARIABLE, "").split(","))
+
+
+def own_names() -> tuple[str, ...]:
+    """Return the names that this machine has for itself."""
+    return (socket.gethostname(), socket.getfqdn())
+
+
+def own_address(address: str) -> str:
+    """Return an address by which others reach a server that listens on this one."""
+    if address not in ALL_ADDRESSES:
+        return f"[{address}]" if ":" in address else address
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            asking.connect((DOCUMENTATION_ADDRESS, 9))  # sends nothing, and picks the interface
+            return asking.getsockname()[0]
+    except OSError:  # there is no network
+        return socket.gethostname()
 
 
 @cache

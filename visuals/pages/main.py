@@ -8,8 +8,10 @@ from pathlib import Path
 import streamlit as st
 
 from inference.counting.shape_jobs import app_shape_jobs
-from visuals.live.app_services import app_groups, app_hub, app_saver, app_store
+from visuals.live.access import Role
+from visuals.live.app_services import app_groups, app_hub, app_keys, app_saver, app_store
 from visuals.live.check_route import CHECK_PAGE
+from visuals.live.watching import WatchingHub
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
@@ -20,6 +22,7 @@ from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
 from visuals.pages.tour import tour_page
+from visuals.pages.watch import watch_page
 from visuals.panel.server_line import server_line
 
 STYLE = Path(__file__).parent / "pages.css"
@@ -28,6 +31,19 @@ STYLE = Path(__file__).parent / "pages.css"
 def show_tour() -> None:
     """Show the Tour on the app's hub."""
     tour_page(app_hub())
+
+
+def show_watch() -> None:
+    """Show the Live page as those see it who may only watch."""
+    watch_page(WatchingHub(app_hub()))
+
+
+def role_here() -> Role:
+    """Return what the visitor of this session may do; on a server without keys, everything."""
+    keys = app_keys(st.get_option("server.address") or "")
+    if keys is None:
+        return Role.OPERATE
+    return keys.role_of_cookies(st.context.cookies.to_dict()) or Role.WATCH
 
 
 def show_live() -> None:
@@ -88,6 +104,10 @@ def main() -> None:
     st.html(STYLE)
     st.logo(str(ASSETS / "logo.svg"), size="large")
     server_line(app_hub())
+    if role_here() is Role.WATCH:
+        # No other page, so that no widget is there whose press could change anything.
+        st.navigation([st.Page(show_watch, title="Live", url_path="live", default=True)]).run()
+        return
     st.navigation(
         [
             st.Page(show_tour, title="Tour", url_path="tour"),

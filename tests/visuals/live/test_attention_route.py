@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
@@ -15,6 +16,7 @@ from inference.process.messages import CaptureAttention
 from inference.records.attention import AttentionChoice
 from tests.visuals.live_doubles import FIRST, FROM_HERE, CapturedHub, taken_apart, viewers_left
 from tests.visuals.traces import trace_of
+from visuals.live.access import AccessGate, AccessKeys
 from visuals.live.attention_feed import Captured
 from visuals.live.attention_route import attention_routes
 from visuals.live.live_run import LiveRun
@@ -136,3 +138,24 @@ def test_a_message_that_takes_long_holds_up_no_other_viewer(
         assert state.header["choice"] is None
         go_on.set()
         assert taken_apart(late.receive_bytes()).header["kind"] == "state"
+
+
+def test_what_a_watcher_asks_for_reaches_no_engine(under_test: CapturedHub) -> None:
+    run = under_test.begin_captured()
+    under_test.attended(run, FIRST)
+    keys = AccessKeys("correct-horse-battery")
+    app = Starlette(
+        routes=attention_routes(under_test.hub), middleware=[Middleware(AccessGate, keys=keys)]
+    )
+    asked = len(under_test.captures())
+
+    with TestClient(app, headers=FROM_HERE) as watcher:
+        watcher.get(f"/?key={keys.watch}", follow_redirects=False)
+        with watcher.websocket_connect(f"/live/attention/{run.run_id}?k={run.token}") as socket:
+            socket.receive_bytes()
+            socket.send_text('{"capture": {"layer": 0, "head": 1}, "query": 2}')
+            socket.send_text("a")
+            blocks = taken_apart(socket.receive_bytes())
+
+    assert blocks.header["blocks"][0]["qn"] == 5
+    assert len(under_test.captures()) == asked

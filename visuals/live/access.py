@@ -1,0 +1,289 @@
+"""Who may open the pages of a server that others can reach: whoever has one of its two keys.
+
+One key is for operating, the other, made from it, for watching only. A key comes in with a link,
+once, and is then kept as a cookie that no script can read. Without one nothing is answered: no
+page, file, upload, stream or socket. On a loopback address nobody is asked unless a key was given.
+
+The cookie holds no key but a visitor's name and its HMAC, so it is worth nothing on another server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from enum import StrEnum
+from hashlib import sha256
+from html import escape
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inference.records.errors import InputError
+
+KEY_VARIABLE = "TOKEN_BY_TOKEN_KEY"
+KEY_FILE_VARIABLE = "TOKEN_BY_TOKEN_KEY_FILE"
+KEY_PARAMETER = "key"
+ROLE = "token_by_token.role"  # of a scope
+KEY_SHAPE = re.compile(r"[\x21-\x7e]{16,256}")
+VISITOR_SHAPE = re.compile(r"[A-Za-z0-9_-]{8,32}")
+READING = ("GET", "HEAD")
+REFUSED = 1008  # policy violation, RFC 6455 section 7.4.1
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 8.0
+FORGIVEN_S = 600.0  # after so long without a wrong key a client begins anew
+CLIENTS_REMEMBERED = 1024
+WAITING_AT_MOST = 16  # wrong keys that wait for their answer; a further one is refused at once
+NEEDED = "This server asks for an access key."
+WRONG = "That is not the key of this server."
+WHAT_TO_DO = (
+    "Open the link that was printed where the server was started, or ask whoever started it for "
+    "one. A link from before the last start may be out of date."
+)
+
+
+class Role(StrEnum):
+    """What a visitor may do."""
+
+    OPERATE = "operate"
+    WATCH = "watch"
+
+
+class AccessKeys:
+    """The two keys of a server.
+
+    Attributes:
+        operate: For all that the pages offer.
+        watch: For watching only.
+        is_given: The user chose the key, so nobody has to be shown it.
+        cookie: Name of the cookie, another one for each key: a host's servers share their cookies.
+    """
+
+    def __init__(self, operate: str, *, is_given: bool = False) -> None:
+        self.operate = operate
+        self.watch = _mac(operate, "watch")
+        self.is_given = is_given
+        self.cookie = f"token-by-token-{_mac(operate, 'name')[:8]}"
+
+    def role_of_key(self, key: str) -> Role | None:
+        """Return what a key is for; None for a wrong one. Takes as long for any."""
+        given = key.encode("utf-8", "replace")
+        may_operate = hmac.compare_digest(given, self.operate.encode())
+        may_watch = hmac.compare_digest(given, self.watch.encode())
+        return Role.OPERATE if may_operate else Role.WATCH if may_watch else None
+
+    def cookie_for(self, role: Role) -> str:
+        """Return the cookie of a new visitor."""
+        visitor = secrets.token_urlsafe(9)
+        return f"{visitor}.{_mac(self._key(role), visitor)}"
+
+    def role_of_cookies(self, cookies: Mapping[str, str]) -> Role | None:
+        """Return what a visitor with these cookies may do; None for nothing at all."""
+        visitor, _, proof = cookies.get(self.cookie, "").partition(".")
+        if not VISITOR_SHAPE.fullmatch(visitor):
+            return None
+        given = proof.encode("utf-8", "replace")
+        rights = {
+            role: hmac.compare_digest(given, _mac(self._key(role), visitor).encode())
+            for role in Role
+        }
+        return next((role for role, is_right in rights.items() if is_right), None)
+
+    def visitor_of(self, cookies: Mapping[str, str]) -> str:
+        """Return the visitor's name; empty where the cookie is not of this server."""
+        if self.role_of_cookies(cookies) is None:
+            return ""
+        return cookies[self.cookie].partition(".")[0]
+
+    def _key(self, role: Role) -> str:
+        return self.operate if role is Role.OPERATE else self.watch
+
+
+def keys_for(address: str, variables: dict[str, str] | None = None) -> AccessKeys | None:
+    """Return the keys of a server that listens on an address; None where nobody is asked.
+
+    The key is taken out of the variables, so that no process started from here inherits it.
+
+    Args:
+        address: Where the server listens; empty for everywhere.
+        variables: Of the environment.
+
+    Raises:
+        InputError: The key given is too short, or its file cannot be read.
+    """
+    environment = os.environ if variables is None else variables
+    given = environment.pop(KEY_VARIABLE, "").strip()
+    path = environment.get(KEY_FILE_VARIABLE, "")
+    if path and not given:
+        try:
+            given = Path(path).expanduser().read_text(encoding="utf-8").strip()
+        except (OSError, ValueError) as error:
+            msg = f"the access key cannot be read from {path}: {error}"
+            raise InputError(msg) from error
+    if given or path:
+        if not KEY_SHAPE.fullmatch(given):
+            msg = "an access key has 16 to 256 ASCII characters and no spaces; give another one"
+            raise InputError(msg)
+        return AccessKeys(given, is_given=True)
+    return None if is_loopback(address) else AccessKeys(secrets.token_urlsafe(24))
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    name = address.strip("[]").lower()
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def links(keys: AccessKeys, url: str) -> str:
+    """Return what is printed at the start: where to go to operate and to watch.
+
+    A key that the user gave is not repeated.
+    """
+    own = f"{url}/?{KEY_PARAMETER}=" + ("YOUR-KEY" if keys.is_given else quote(keys.operate))
+    return (
+        f"  To operate (runs, uploads, settings): {own}\n"
+        f"  To watch only:                        {url}/?{KEY_PARAMETER}={quote(keys.watch)}\n"
+    )
+
+
+def may_operate(scope: Mapping[str, object]) -> bool:
+    """Tell whether a request comes from somebody who may change anything."""
+    return scope.get(ROLE, Role.OPERATE) is Role.OPERATE
+
+
+class WrongKeys:
+    """How long each client waits for the answer to a wrong key: twice as long each time."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._seen: OrderedDict[str, tuple[int, float]] = OrderedDict()
+
+    def wait_s(self, client: str) -> float:
+        """Count a wrong key of a client and return how long its answer is to take."""
+        times, last_s = self._seen.pop(client, (0, self._now()))
+        times = 0 if self._now() - last_s > FORGIVEN_S else times
+        self._seen[client] = (times + 1, self._now())
+        if len(self._seen) > CLIENTS_REMEMBERED:
+            self._seen.popitem(last=False)
+        return min(FIRST_WAIT_S * 2.0 ** min(times, 10), LONGEST_WAIT_S)
+
+
+class AccessGate:
+    """Answers those only who have a key, and from watchers takes nothing."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        keys: AccessKeys | None,
+        wrong: WrongKeys | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Guard an application.
+
+        Args:
+            app: What answers.
+            keys: Of this server; None answers everybody.
+            wrong: Counts wrong keys.
+            sleep: Lets time pass.
+        """
+        self._app = app
+        self._keys = keys
+        self._wrong = wrong or WrongKeys()
+        self._sleep = sleep
+        self._waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if self._keys is None or scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        request = HTTPConnection(scope)
+        role = self._keys.role_of_cookies(request.cookies)
+        if scope["type"] == "websocket":
+            if role is None:
+                await receive()
+                await send({"type": "websocket.close", "code": REFUSED})
+                return
+        else:
+            key = request.query_params.get(KEY_PARAMETER)
+            if key is not None and scope["method"] == "GET":
+                await (await self._admit(request, key))(scope, receive, send)
+                return
+            if role is None:
+                await _refusal(NEEDED)(scope, receive, send)
+                return
+            if role is Role.WATCH and scope["method"] not in READING:
+                await _refusal("This link is for watching only.")(scope, receive, send)
+                return
+        await self._app({**scope, ROLE: role}, receive, send)
+
+    async def _admit(self, request: HTTPConnection, key: str) -> Response:
+        """Return the way on with a cookie and without the key, or a late refusal."""
+        keys = self._keys
+        role = keys.role_of_key(key) if keys is not None else None
+        if keys is None or role is None:
+            wait_s = self._wrong.wait_s(request.client.host if request.client else "")
+            if self._waiting >= WAITING_AT_MOST:
+                return _refusal("Too many wrong keys at a time; try again later.", 429)
+            self._waiting += 1
+            try:
+                await self._sleep(wait_s)
+            finally:
+                self._waiting -= 1
+            return _refusal(WRONG)
+        onward = RedirectResponse(_onward(request), 303, headers=_UNKEPT)
+        onward.set_cookie(
+            keys.cookie,
+            keys.cookie_for(role),
+            httponly=True,
+            samesite="lax",  # a strict one is not sent on the way on from a link in a message
+            secure=request.url.scheme == "https",
+        )
+        return onward
+
+
+# A page on which a key was in the address must not be kept, nor name its address elsewhere.
+_UNKEPT = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
+
+
+def _onward(request: HTTPConnection) -> str:
+    """Return the same address without the key, relative: a proxy may have a prefix before it."""
+    last = request.url.path.rpartition("/")[2]
+    parameters = [
+        (name, value)
+        for name, value in parse_qsl(request.url.query, keep_blank_values=True)
+        if name != KEY_PARAMETER
+    ]
+    return f"./{quote(last)}" + (f"?{urlencode(parameters)}" if parameters else "")
+
+
+def _refusal(words: str, status: int = 403) -> HTMLResponse:
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Token by Token</title>'
+        '<body style="font: 1.1rem system-ui, sans-serif; max-width: 36rem; margin: 4rem auto; '
+        'padding: 0 1rem"><h1 style="font-size: 1.4rem">'
+        f"{escape(words)}</h1><p>{escape(WHAT_TO_DO)}</p>"
+        f'<form><label>Access key <input name="{KEY_PARAMETER}" type="password" required '
+        'autocomplete="off"></label> <button>Open</button></form></body></html>'
+    )
+    return HTMLResponse(page, status, headers=_UNKEPT)
+
+
+def _mac(key: str, words: str) -> str:
+    return hmac.new(key.encode(), f"token-by-token {words}".encode(), sha256).hexdigest()
