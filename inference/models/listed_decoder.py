@@ -33,6 +33,7 @@ ACTIVATIONS = (
 # by the library's default for configs, which is what an unstated field is taken for below.
 UNKNOWN = "is not one that transformers knows"
 MOST_PADDING = 1024  # rows that an embedding may have beyond its vocabulary
+OTHER_LAYERS = re.compile(r"mamba|(^|_)ssm(_|$)|linear_attn|lightning|rwkv|recurrent|attn_layer")
 BIASED_QUERIES = frozenset({"qwen"})
 
 
@@ -153,6 +154,18 @@ def _note_layers(plan: _Plan) -> None:
         )
     if without := sum(1 for layer in plan.layers if layer.kind is LayerType.NONE):
         plan.notes.append(f"{without} of {len(kinds)} layers have no attention and keep no K/V.")
+    if sharing := sum(layer.shares_kv for layer in plan.layers):
+        plan.notes.append(
+            f"{sharing} of {len(kinds)} layers attend to an earlier layer's K/V and are counted as "
+            "reading none: the K/V read are at least these, if each layer reads them anew."
+        )
+    others = [name for name in plan.fields if OTHER_LAYERS.search(name)]
+    if others and LayerType.RECURRENT not in kinds:
+        plan.notes.append(
+            f"The file has sizes of layers without attention ({', '.join(others[:3])}) and does "
+            "not say which layers those are: all are counted as attention, so K/V are at most "
+            "these."
+        )
     window = whole_number(plan.fields.get("sliding_window"))
     is_used = plan.fields.get("use_sliding_window") is not False
     if window and is_used and not any(layer.window for layer in plan.layers):
@@ -177,7 +190,7 @@ def _latent(fields: Mapping[str, object]) -> tuple[int, int, int, int]:
 
 
 def _row_elements(layer: LayerSizes, latent: tuple[int, ...]) -> int:
-    if layer.kind in (LayerType.RECURRENT, LayerType.NONE):
+    if layer.kind in (LayerType.RECURRENT, LayerType.NONE) or layer.shares_kv:
         return 0
     return latent[0] + latent[2] if latent else 2 * layer.kv_heads * layer.head_dim
 
@@ -255,10 +268,13 @@ def _attention(plan: _Plan, layer: LayerSizes) -> list[_Sizes]:
             _linear("self_attn.o_proj", heads * value, hidden),
         ]
     wide, narrow = heads * layer.head_dim, layer.kv_heads * layer.head_dim
-    return [
-        _linear("self_attn.q_proj", hidden, wide),
+    own = [
         _linear("self_attn.k_proj", hidden, narrow),
         _linear("self_attn.v_proj", hidden, narrow),
+    ]
+    return [
+        _linear("self_attn.q_proj", hidden, wide),
+        *(() if layer.shares_kv else own),
         _linear("self_attn.o_proj", wide, hidden),
     ]
 

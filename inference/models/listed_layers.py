@@ -13,12 +13,17 @@ from inference.records.model import LayerType
 # What only the classes of Qwen-7B and of the first OLMo say: their size is two widths in one.
 # Source: modeling_qwen.py of Qwen-7B; olmo/model.py of allenai/OLMo, ``SwiGLU``.
 HALVED_WIDTHS = frozenset({"qwen", "hf_olmo", "olmo_hf"})
+LISTS_OF_KINDS = ("layer_types", "layers_block_type", "block_types", "mixer_types")
 LINEAR_KINDS = frozenset({"linear_attention", "lightning", "mamba", "recurrent", "conv", "ssm"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerSizes:
-    """The sizes of one layer; no heads where it has no attention, no width where it has no MLP."""
+    """The sizes of one layer; no heads where it has no attention, no width where it has no MLP.
+
+    Attributes:
+        shares_kv: It attends to the keys and values of an earlier layer, and has none of its own.
+    """
 
     heads: int
     kv_heads: int
@@ -27,6 +32,7 @@ class LayerSizes:
     kind: LayerType
     window: int | None
     has_experts: bool = False
+    shares_kv: bool = False
 
 
 def layers_of(
@@ -55,6 +61,8 @@ def layers_of(
     kinds = _kinds(name, fields, count)
     experts = _expert_layers(fields, count)
     window = whole_number(fields.get("sliding_window"))
+    # Layers of a group use the first one's K/V: modeling_hunyuan.py of Hunyuan-Large.
+    share = whole_number(fields.get("cla_share_factor")) if fields.get("use_cla") is True else None
     return tuple(
         _checked(
             hidden,
@@ -66,6 +74,7 @@ def layers_of(
                 kind=kinds[layer],
                 window=window if kinds[layer] is LayerType.SLIDING else None,
                 has_experts=experts[layer],
+                shares_kv=bool(share and layer % share),
             ),
         )
         for layer in range(count)
@@ -180,7 +189,8 @@ def _kinds(name: str, fields: Mapping[str, object], count: int) -> tuple[LayerTy
             LayerType.RECURRENT if layer + 1 in numbers else LayerType.FULL
             for layer in range(count)
         )
-    types = fields.get("layer_types") or layer_types_of_pattern(fields)
+    types = next((fields[one] for one in LISTS_OF_KINDS if isinstance(fields.get(one), list)), None)
+    types = types or layer_types_of_pattern(fields)
     if not isinstance(types, Sequence) or isinstance(types, str):
         return (LayerType.FULL,) * count
     if len(types) != count:

@@ -158,3 +158,66 @@ def test_pictures_of_an_unknown_model_are_said_to_be_left_out() -> None:
     shape = shape_of_config(OWN_NAMES["minicpm-v-2.6"]["config"], "bfloat16")
 
     assert any("text part only" in note for note in shape.uncounted)
+
+
+def test_layers_that_share_keys_and_values_keep_them_once() -> None:
+    """As Hunyuan-Large is published: pairs of layers have one cache, and it was counted twice."""
+    fields = {
+        "model_type": "hunyuan",
+        "hidden_size": 6400,
+        "num_hidden_layers": 64,
+        "num_attention_heads": 80,
+        "num_key_value_heads": 8,
+        "attention_head_dim": 128,
+        "intermediate_size": 18304,
+        "vocab_size": 129_024,
+        "num_experts": 16,
+        "moe_topk": 1,
+        "num_shared_expert": 1,
+        "use_cla": True,
+        "cla_share_factor": 2,
+    }
+
+    shape = shape_of_config(fields, "bfloat16")
+
+    assert shape.kv_bytes_per_token == 32 * 8 * 256 * 2
+    assert any("32 of 64 layers attend to an earlier layer's K/V" in n for n in shape.uncounted)
+    by_name = {one.name: one for one in shape.matrices}
+    assert (by_name["self_attn.q_proj"].copies, by_name["self_attn.k_proj"].copies) == (64, 32)
+
+
+def test_groups_of_queries_are_kv_heads_under_another_name() -> None:
+    """As Step-3 is published: one K/V head of 256 for 64 queries, counted as 64."""
+    fields = {
+        "model_type": "step3_of_old",
+        "hidden_size": 7168,
+        "num_hidden_layers": 61,
+        "num_attention_heads": 64,
+        "num_attention_groups": 1,
+        "head_dim": 256,
+        "intermediate_size": 18432,
+        "vocab_size": 128_815,
+    }
+
+    assert shape_of_config(fields, "bfloat16").kv_bytes_per_token == 61 * 512 * 2
+
+
+def test_kinds_of_layers_may_be_listed_under_another_name_or_not_at_all() -> None:
+    fields = {
+        "model_type": "someones_hybrid",
+        "hidden_size": 64,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "intermediate_size": 96,
+        "vocab_size": 100,
+        "mamba_d_state": 16,
+    }
+    kinds = ["mamba", "mamba", "attention", "mamba"]
+
+    listed = shape_of_config({**fields, "layers_block_type": kinds}, "bfloat16")
+    unlisted = shape_of_config(fields, "bfloat16")
+
+    assert listed.kv_bytes_per_token == 2 * 32 * 2
+    assert unlisted.kv_bytes_per_token == 4 * 2 * 32 * 2
+    assert any("mamba_d_state" in n and "at most" in n for n in unlisted.uncounted)
