@@ -49,7 +49,9 @@ def weight_matrices(
 
 def experts_per_token(config: PreTrainedConfig) -> int | None:
     """Return how many experts of a layer one token passes through; None outside a mixture."""
-    values = (getattr(config, field, None) for field in EXPERTS_PER_TOKEN_FIELDS)
+    stated = (getattr(config, field, None) for field in EXPERTS_PER_TOKEN_FIELDS)
+    # Some state one number for each layer; layers of one model seldom differ in it.
+    values = (one[0] if isinstance(one, list) and one else one for one in stated)
     return next((value for value in values if isinstance(value, int) and value > 0), None)
 
 

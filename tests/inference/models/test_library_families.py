@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
+from inference.counting.costs import step_cost
 from inference.models.config_shapes import shape_of_config
 from inference.records.errors import InputError
 
@@ -221,3 +222,29 @@ def test_kinds_of_layers_may_be_listed_under_another_name_or_not_at_all() -> Non
     assert listed.kv_bytes_per_token == 2 * 32 * 2
     assert unlisted.kv_bytes_per_token == 4 * 2 * 32 * 2
     assert any("mamba_d_state" in n and "at most" in n for n in unlisted.uncounted)
+
+
+def test_experts_may_be_chosen_by_a_number_for_each_layer() -> None:
+    """As Hunyuan-A13B is published: 13 billion parameters are active, and experts were left out."""
+    fields = {
+        "model_type": "hunyuan_v1_moe",
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "intermediate_size": 3072,
+        "moe_intermediate_size": [3072] * 32,
+        "moe_topk": [8] * 32,
+        "num_shared_expert": [1] * 32,
+        "num_experts": 64,
+        "vocab_size": 128_167,
+        "tie_word_embeddings": True,
+        "rope_theta": 10_000.0,
+    }
+
+    shape = shape_of_config(fields, "bfloat16")
+
+    assert not any("not in the counted products" in note for note in shape.uncounted)
+    active = step_cost(shape, [(1, 1)]).linear_flops / 2
+    assert active == pytest.approx(13e9, rel=0.05)
