@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -61,6 +62,7 @@ COMPANIONS = (
     "parent",
     "parent_message_id",
 )
+BETWEEN_OBJECTS = re.compile(r"\}\s*\n\s*\{")
 LONGEST_INSIDE = 1 << 20
 LONGEST_LITERAL = 1 << 15  # of Python's notation, whose reader takes a hundred times its text
 SHOWN_KEYS = 8
@@ -146,13 +148,10 @@ def _turns_under(key: str, record: dict[str, Any]) -> tuple[list[ChatMessage], l
         inner = content.get("text", content.get("content"))
         content = inner if isinstance(inner, str) else content
     if isinstance(content, str):
-        inner = _inside(content)
-        if key in CHATS and isinstance(inner, list):
-            content = inner
-        elif isinstance(inner, list) and is_chat(inner):
-            return asked_turns(inner), []
-        else:
+        listed = _listed_in(key, content)
+        if listed is None:
             return [*_history(record), ("user", _with_input(key, content, record))], []
+        content = listed
     if not isinstance(content, list):
         msg = f"its {key} is {kind_of(content)}, no text"
         raise InputError(msg)
@@ -162,6 +161,21 @@ def _turns_under(key: str, record: dict[str, Any]) -> tuple[list[ChatMessage], l
     if key in ALTERNATING and len(texts) > 1:
         return alternating(texts), []
     return [("user", texts[0])], [f"first of {len(texts)} turns"] if len(texts) > 1 else []
+
+
+def _listed_in(key: str, text: str) -> list[object] | None:
+    """Return the conversation that a text spells; None where it is a text like any other.
+
+    Raises:
+        InputError: It begins like a conversation where one is expected, and is none.
+    """
+    inner = _inside(text)
+    if isinstance(inner, list) and (key in CHATS or is_chat(inner)):
+        return inner
+    if key in CHATS and text.lstrip().startswith("[{"):
+        msg = f"its {key} begin like a list and are neither whole JSON nor Python's notation"
+        raise InputError(msg)
+    return None
 
 
 def _with_input(key: str, content: str, record: Mapping[str, object]) -> str:
@@ -217,13 +231,18 @@ def _inside(text: str) -> object:
     if text[:1] not in ("[", "{") or len(text) > LONGEST_INSIDE:
         return None
     is_python = len(text) <= LONGEST_LITERAL and text.startswith(("[{'", "{'", '[{"'))
-    for read in (json.loads, ast.literal_eval) if is_python else (json.loads,):
+    for read in (json.loads, _as_python_prints) if is_python else (json.loads,):
         try:
             value = read(text)
         except (ValueError, SyntaxError, RecursionError, MemoryError, TypeError):
             continue
         return value if isinstance(value, list | dict) else None
     return None
+
+
+def _as_python_prints(text: str) -> object:
+    """Return what Python's notation spells; NumPy leaves out the commas between objects."""
+    return ast.literal_eval(BETWEEN_OBJECTS.sub("}, {", text))
 
 
 def is_message(value: object) -> bool:

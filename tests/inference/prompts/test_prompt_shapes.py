@@ -294,6 +294,18 @@ def test_rows_of_a_table_are_read_as_records() -> None:
     assert texts(read("a.csv", alpaca.to_csv(index=False))) == ["Sum up.\n\nA text."]
 
 
+def test_chats_in_cells_are_read_as_numpy_prints_them_or_left_out() -> None:
+    printed = str(CHAT[:3]).replace("}, {", "}\n {")
+    table = pd.DataFrame({"messages": [printed, printed[:-20], "plain text"]})
+
+    uploads = read("a.csv", table.to_csv(index=False))
+
+    assert uploads.prompts[0].turns == CHAT_TURNS
+    assert uploads.prompts[1].text == "plain text"
+    [left] = uploads.left_out
+    assert "begin like a list" in left.reason
+
+
 def parquet(columns: dict[str, Any]) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), sink)
