@@ -22,18 +22,20 @@ from visuals.charts.units import amount, counted, milliseconds
 Fed = Sequence[tuple[Phase, RowStep]]  # one request's part of each step
 
 EXPLANATION = {
-    "what": "A row is one token fed, a column one token stored. Mask: which keys each token may "
-    "read. Weights: what the chosen layer and head made of them, each row summing to 1; "
-    "query heads that share a K/V head are framed together. Prefill "
-    "fills a lower triangle, chunk by chunk if the prompt is fed in chunks; every decode step "
-    "adds one row. The last row of prefill (x0) chose the first output token.",
+    "what": "Which stored tokens each token reads: a row is one token fed, a column one token "
+    "stored. Mask: the keys that each token may read. Weights: how much of its attention the "
+    "chosen layer and head gave to each of them.",
+    "read": "Prefill fills a lower triangle, chunk by chunk if the prompt is fed in chunks; every "
+    "decode step adds one row. The last row of prefill (x0) selected the first output token. The "
+    "weights of a row sum to 1. Query heads that share a K/V head are framed together. Where there "
+    "are more tokens than cells, a cell shows the largest weight in it; the row under the pointer "
+    "is exact.",
     "how": "The mask is counted from the lengths of each step and the layer's own window. The "
     "weights are measured: the queries, keys, mask and scale that the model's own attention was "
-    "given, or the softmax it computed, in the layer chosen. Where there are more tokens than "
-    "cells, a cell shows the largest weight in it; the row under the pointer is exact. The softmax "
-    "is computed after the step, outside its step time, so a captured step does not count as "
-    "observed. Of a run that is over, another layer or head is computed by feeding its tokens to "
-    "the model once; the line under the picture then says so.",
+    "given, or the softmax it computed, in the layer chosen. The softmax is computed after the "
+    "step, outside its step time, so a captured step does not count as observed. Of a run that is "
+    "over, another layer or head is computed by feeding its tokens to the model once; the line "
+    "under the picture then says so.",
     "formula": "weights = softmax(Q \u00d7 K\u1d40 / \u221ahead size + mask); cells of a step = "
     "T \u00d7 L \u2212 T \u00d7 (T \u2212 1) / 2",
     "source": "Vaswani et al. 2017, Attention Is All You Need, sections 3.2.1 and 3.2.3.",

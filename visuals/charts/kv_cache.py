@@ -45,11 +45,12 @@ _LINES = (
 
 EXPLANATION = {
     "what": "The keys and values that every layer keeps of each token fed, so that no token has to "
-    "be fed twice. Prefill fills one row per prompt token; each decode step adds one row. Stored "
-    "bytes hold tokens; reserved ones are the whole tensors, with room for tokens to come.",
-    "how": "Measured: read from the cache's own tensors after each step. The dashed line is the "
-    "stored bytes counted from the model's shape. A static cache reserves room for the whole run; "
-    "the CPU kernels have a dynamic one grow in blocks of 256 tokens.",
+    "be fed twice.",
+    "read": "Prefill fills one row per prompt token; each decode step adds one row. Stored bytes "
+    "hold tokens; reserved ones are the whole tensors, with room for tokens to come. The dashed "
+    "line is the stored bytes counted from the model's shape.",
+    "how": "Measured: read from the cache's own tensors after each step. A static cache reserves "
+    "room for the whole run; the CPU kernels let a dynamic one grow in blocks of 256 tokens.",
     "formula": "bytes per token = 2 \u00d7 layers \u00d7 K/V heads \u00d7 head size \u00d7 bytes "
     "of one number",
     "source": "Pope et al. 2022, Efficiently Scaling Transformer Inference, section 2.1.",

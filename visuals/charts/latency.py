@@ -29,13 +29,13 @@ from visuals.charts.units import amount, counted, milliseconds, share
 EXPLANATION = {
     "what": "How long each forward pass took. Prefill feeds the whole prompt in one pass, decode "
     "feeds one token a pass, so each has its own axis.",
+    "read": "A bar is one step. Hollow bars are cold (the first calls after the model was loaded), "
+    "observed (something was captured) or disturbed (other programs had the processors for more "
+    "than a twentieth of it, as the operating system counts; figures leave such steps out). The "
+    "dashed line is counted, a calculated minimum: the least time of the step under the device's "
+    "measured roofs.",
     "how": "Measured: one step time of the clock over the forward pass and the choice of the "
-    "token, ended when the device was done. Drawing, pausing and pacing are not part of it. "
-    "Hollow bars are cold (the first calls after the model was loaded), observed (something was "
-    "captured) or disturbed (other programs had the processors for more than a twentieth of it, as "
-    "the operating system counts; figures leave such steps out). The dashed line is counted: the "
-    "least time of the step under the device's measured "
-    "roofs.",
+    "token, ended when the device was done. Drawing, pausing and pacing are not part of it.",
     "formula": "TTFT = step times up to the first token; ITL = step time between two tokens; "
     "TPOT = (E2E \u2212 TTFT) / (tokens \u2212 1)",
     "source": "The definitions of vLLM's serving benchmark.",

@@ -24,9 +24,11 @@ _ENTROPY = "entropy, bit"
 TENS_BITS = 3.33  # from ten tokens on their number is written without decimals
 
 EXPLANATION = {
-    "what": "The likeliest next tokens at the newest step. First bar: the model's own "
-    "probabilities. Second bar: those it was drawn from, after temperature, top-k and top-p. The "
-    "chart shows how undecided the model was at each step.",
+    "what": "The likeliest next tokens at the newest step, and how undecided the model was at each "
+    "step.",
+    "read": "First bar: the model's own probabilities. Second bar: those the token was drawn from, "
+    "after temperature, top-k and top-p. An entropy of n bits is as undecided as 2 to the power of "
+    "n equally likely tokens.",
     "how": "Measured: from the step's own scores. Entropy is that of the model's own "
     "distribution over the whole vocabulary, before temperature.",
     "formula": "p = softmax(scores); entropy = \u2212\u2211 p \u00d7 log\u2082 p",

@@ -28,13 +28,14 @@ from visuals.charts.units import percent
 
 EXPLANATION = {
     "what": "Each step as a point: how many operations it does per byte moved, against how "
-    "many it did per second. No step can be above the roofs; one that lies more than "
+    "many it did per second. The slope is what the memory can deliver, the flat line what the "
+    "processor can multiply.",
+    "read": "The two roofs meet at the ridge: left of it a step is memory-bound, right of it "
+    "compute-bound, and far below both it is overhead-bound, limited by launches and work on the "
+    "host. No step can be above the roofs; one that lies more than "
     f"{percent(NOISE_RATIO):.0f} % above them is named, since then the roof was measured while the "
     "device was busy or slower, some of the bytes came from a cache, or the step used a faster "
-    "kernel than the measured product. The slope is what the memory can "
-    "deliver, the flat line what the processor can multiply. They meet at the ridge: left of it a "
-    "step is memory-bound, right of it compute-bound, and far below both it is overhead-bound, "
-    "limited by launches and work on the host.",
+    "kernel than the measured product.",
     "how": "Operations and bytes are counted from the model's shape: weights once per step, each "
     "sequence's K/V, attention as a causal mask allows. Times are measured step times; those of "
     "linear operations and of attention alone come from steps that were timed in parts, which are "

@@ -17,11 +17,12 @@ from inference.records.steps import Phase, RowStep, StepEvent
 from visuals.charts.theme import DECODE, HOST, HOST_LIGHT, PREFILL, Cell, Chart, Row, finished
 
 EXPLANATION = {
-    "what": "Left, one step: what each row has stored (green), what it is fed (blue in prefill, "
-    "orange in decode) and its padding (hatched). Middle, one lane per slot over time: prefill, "
-    "decode, padding (a row that is done and is fed nothing real until its batch is over), waiting "
-    "(while another row's prompt is fed); the queue holds requests without a slot. Right, the "
-    "bytes of the step: weights are read once for all rows, K/V are each row's own.",
+    "what": "Left, one step: what each row has stored and what it is fed. Middle, one lane per "
+    "slot over time. Right, the bytes of the step: weights are read once for all rows, K/V are "
+    "each row's own.",
+    "read": "Green is stored, blue fed in prefill, orange fed in decode, hatched padding: a row "
+    "that is done and is fed nothing real until its batch is over. A waiting lane stands still "
+    "while another row's prompt is fed; the queue holds requests without a slot.",
     "how": "Times measured: the step times of the steps with the idle waits between them; drawing, "
     "pausing and pacing are in none. Bytes and FLOPs counted from the model's shape.",
     "formula": "weights are read once per step; each row reads its own K/V: "

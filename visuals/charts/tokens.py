@@ -24,9 +24,10 @@ _MARKS = {" ": "\u00b7", "\n": "\u23ce", "\t": "\u21e5", "\r": "\u240d"}
 Item: TypeAlias = list[object]
 
 EXPLANATION = {
-    "what": "Every token of the prompt and of the answer. Filled: its keys and values are stored. "
-    "Ringed: it is fed in the step you see. Dashed: selected, but not stored until it is fed. "
-    "A token that is only a part of a character shows its bytes.",
+    "what": "Every token of the prompt and of the answer, in order.",
+    "read": "Filled: its keys and values are stored. Ringed: it is fed in the step you see. "
+    "Dashed: selected, but not stored until it is fed. A token that is only a part of a character "
+    "shows its bytes.",
     "how": "Measured: ids, bytes and probabilities are those of this run. A probability is the "
     "model's own, before temperature.",
     "formula": "p = exp(log-probability)",

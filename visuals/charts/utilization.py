@@ -36,10 +36,12 @@ OF_GPU = frozenset(
 _NAMES: list[str | alt.FieldName] = [name for name, _, _ in SERIES]
 
 EXPLANATION = {
-    "what": "How busy the machine was during the run. GPU busy is the share of time in which any "
-    "kernel ran: one small kernel reads 100 %, so it is not a share of the device's speed.",
+    "what": "How busy the machine was during the run.",
+    "read": "GPU busy is the share of time in which any kernel ran: one small kernel reads 100 %, "
+    "so it is not a share of the device's speed. The engine's share is its part of all cores' "
+    "time.",
     "how": "Measured several times per second on a thread of its own: NVML for the GPU, psutil for "
-    "CPU and memory. The engine's share is its part of all cores' time.",
+    "CPU and memory.",
     "formula": "CPU = busy time of all cores / (cores \u00d7 time between two readings)",
     "source": "NVIDIA Management Library, nvmlUtilization_t; psutil, cpu_times.",
 }

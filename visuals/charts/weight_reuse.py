@@ -18,8 +18,9 @@ from visuals.charts.units import DASH, byte_text, counted, flop_text, significan
 EXPLANATION = {
     "what": "One of the model's weight matrices, W. In every step it is read from memory once, "
     "whatever the number of tokens; each token fed is one row of X that is multiplied with all of "
-    "it. A prefill of many tokens uses each weight many times for one read, a decode step once for "
-    "each sequence: that is why the two have different limits.",
+    "it.",
+    "read": "A prefill of many tokens uses each weight many times for one read, a decode step once "
+    "for each sequence: that is why the two have different limits.",
     "how": "Counted from the model's shape and the tokens of the step. Of a mixture's experts, "
     "those expected to be chosen are read. The output head multiplies only the positions whose "
     "next token is wanted.",

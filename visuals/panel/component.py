@@ -45,7 +45,7 @@ _CHARTS = (
     next_token.entropy_by_step,
     slots.slot_timeline,
 )
-_EXPLANATIONS = {
+EXPLANATIONS = {
     "tokens": tokens.EXPLANATION,
     "mask": attention.EXPLANATION,
     "latency": latency.EXPLANATION,
@@ -108,7 +108,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
         "scripts": scripts_address(),
         "vega": vega_address(),
         "specs": chart_specs(),
-        "explanations": _EXPLANATIONS,
+        "explanations": EXPLANATIONS,
         "panels": None if panels is None else list(panels),
     }
     if frame is not None:

@@ -168,7 +168,8 @@ function explained(explanation) {
   /** @type {[string, string | undefined][]} */
   const parts = [
     ["What you see", explanation?.what],
-    ["Where it comes from", explanation?.how],
+    ["How to read it", explanation?.read],
+    ["Where the numbers come from", explanation?.how],
     ["Formula", explanation?.formula],
     ["Source", explanation?.source],
   ];

@@ -9,7 +9,7 @@ import type { Vega } from "./vega.js";
 export type Row = Record<string, any>;
 export type Table = { mode: "append" | "replace" | "merge"; columns: string[]; rows: unknown[][] };
 export type Theme = { text: string; background: string; border: string; font: string };
-export type Explanation = { what?: string; how?: string; formula?: string; source?: string };
+export type Explanation = { what?: string; read?: string; how?: string; formula?: string; source?: string };
 export type Phase = "prefill" | "decode";
 
 /** What the page passes to the component. */
