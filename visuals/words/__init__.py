@@ -1,0 +1,4 @@
+"""The terms of the field that pages, report and README explain: one sentence each. No Streamlit.
+
+Imports nothing of ours, so that whatever draws can use it. Read ``terms``, then ``glossary``.
+"""
