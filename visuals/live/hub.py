@@ -158,10 +158,12 @@ class Hub:
         with self._lock:
             return self._registry.find(run_id) or self._registry.add_recorded(trace, run_id)
 
-    def replay(self, trace: RunTrace, *, speed: float = 1.0, is_paused: bool = False) -> LiveRun:
-        """Play a recorded run from its beginning, and return the run that shows it."""
+    def replay(
+        self, trace: RunTrace, *, speed: float = 1.0, is_paused: bool = False, steps: int = 0
+    ) -> LiveRun:
+        """Play a recorded run, and return the run that shows it; it begins after some steps."""
         with self._lock:
-            replay = Replay(trace, self._now, speed=speed, is_paused=is_paused)
+            replay = Replay(trace, self._now, speed=speed, is_paused=is_paused, steps=steps)
             return self._registry.add(
                 LiveRun(run_id=f"replay-{new_id()}", order=None, state=replay.state, replay=replay)
             )

@@ -29,14 +29,16 @@ class Replay:
         *,
         speed: float = 1.0,
         is_paused: bool = False,
+        steps: int = 0,
     ) -> None:
+        """Begin to play, after the first ``steps`` steps where not from the beginning."""
         self.trace = trace
         self.state = RunState.PAUSED if is_paused else RunState.RUNNING
         self._now = now
         self._speed = speed
         self._ends_s = step_ends_s(trace.events)
-        self._steps = 0
-        self._position_s = 0.0
+        self._steps = min(max(steps, 0), len(self._ends_s))
+        self._position_s = self._reached_s()
         self._anchor_s = now()
         self._shown: RunTrace | None = None
 

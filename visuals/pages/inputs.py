@@ -145,6 +145,14 @@ class RunsInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepInputs:
+    """After how many steps the run is shown, on the Live page and where a run plays again."""
+
+    live: int = 0
+    replay: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TourInputs:
     """What the tour asks for: the reader's prompt, and what is tried in each chapter.
 

@@ -26,12 +26,14 @@ from visuals.pages.run_settings import Pace, pace_of
 from visuals.pages.session import bound, change, enter_page, session, take_settings, value_of
 from visuals.pages.settings_address import NAMES, said_of, settings_said
 from visuals.pages.settings_of_runs import settings_of, settings_of_trace
+from visuals.pages.step_back import earlier_step
 from visuals.pages.transport_buttons import hold_button, step_button, stop_button
 from visuals.pages.widget_keys import RUN_FILE
 from visuals.panel.check_badge import check_badge
 from visuals.panel.loading import loading_line
 
 TOOLS_WIDTH = 640
+EARLIER = "an earlier step"  # before the model's name, while one is looked at
 
 
 def live_page(hub: Hub) -> None:
@@ -65,7 +67,12 @@ def live_page(hub: Hub) -> None:
         _waiting_engine(hub)
         _recorded(hub)
     else:
-        run_panel(hub, run, state=shown)
+        with st.container(key="steps"):  # there before the slider is, so that nothing moves
+            earlier = earlier_step(hub, state, run)
+        if earlier is None:
+            run_panel(hub, run, state=shown)
+        else:
+            run_panel(hub, earlier, label=EARLIER, state=earlier.state)
 
 
 def _state() -> LivePageState:
@@ -126,7 +133,7 @@ def _settings_in_address(state: LivePageState, *, is_entered: bool) -> None:
 
 def _follow(state: LivePageState, run: LiveRun) -> None:
     """Follow this run and put its id into the address, so that a reload brings it back."""
-    state.run_id, state.dead_run_id = run.run_id, None
+    state.run_id, state.dead_run_id, state.earlier = run.run_id, None, None
     state.sentence = state.note = ""
     st.query_params["run"] = run.run_id
 

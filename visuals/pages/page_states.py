@@ -13,6 +13,21 @@ from visuals.tour.facts import RunFacts
 SHOWN = 20  # runs listed on the Runs page before more are asked for
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierStep:
+    """A run of the Live page as it stood after one of its earlier steps.
+
+    Attributes:
+        of: The run's id.
+        trace: The run as it was when it was looked back at.
+        run_id: What the hub shows it as.
+    """
+
+    of: str
+    trace: RunTrace
+    run_id: str
+
+
 @dataclass(slots=True)
 class LivePageState:
     """What this browser tab follows on the Live page.
@@ -25,6 +40,7 @@ class LivePageState:
         note: What should be known of the run shown, such as where it came from.
     usual: The settings that a reload begins with; the address says what differs from them.
     said: What the address was last made to say of the settings; None before it was read.
+        earlier: The earlier step that is looked at; None for the newest.
     """
 
     run_id: str | None = None
@@ -34,6 +50,7 @@ class LivePageState:
     note: str = ""
     usual: RunSettings = field(default_factory=RunSettings)
     said: dict[str, str] | None = None
+    earlier: EarlierStep | None = None
 
 
 @dataclass(slots=True)

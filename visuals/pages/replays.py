@@ -8,6 +8,7 @@ import streamlit as st
 
 from inference.records.errors import TokenByTokenError
 from inference.records.run import RunTrace
+from inference.records.status import RunState
 from inference.runs.recordings import recorded_runs, recording_names
 from inference.runs.store import RunStore
 from visuals.charts.chart_files import run_charts
@@ -19,8 +20,9 @@ from visuals.pages.export_menu import export_menu
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import ReplayState
 from visuals.pages.panels import run_panel
-from visuals.pages.session import bound, session, take_settings, value_of
+from visuals.pages.session import bound, field_of, session, take_settings, value_of
 from visuals.pages.settings_of_runs import settings_of_trace
+from visuals.pages.step_back import step_slider
 from visuals.pages.transport_buttons import hold_button, step_button
 from visuals.pages.widget_keys import NAME
 
@@ -76,6 +78,14 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
         )
     if state.sentence:
         st.error(escaped(state.sentence), icon=":material/error:")
+    shown = hub.snapshot(run)
+    step_slider(
+        "replay-step",
+        0 if shown is None else len(shown.events),
+        len(state.trace.events),
+        partial(_go_to, hub, state),
+        is_off=run.state is RunState.RUNNING,
+    )
     info = state.trace.info
     st.caption(
         f"Recorded on {escaped(info.device.name)} in {escaped(info.device.dtype)}, "
@@ -176,6 +186,14 @@ def _speed() -> float:
 
 def _restart(hub: Hub, state: ReplayState) -> None:
     _play(hub, state, is_paused=False)
+
+
+def _go_to(hub: Hub, state: ReplayState) -> None:
+    """Show the run after the step that the slider says."""
+    st.query_params.pop("view", None)
+    steps = field_of("replay-step")
+    run = hub.replay(state.trace, speed=_speed(), is_paused=True, steps=steps)
+    state.run_id = run.run_id
 
 
 def _show_whole(hub: Hub, state: ReplayState) -> None:

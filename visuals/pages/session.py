@@ -21,6 +21,7 @@ from visuals.pages.inputs import (
     CompareInputs,
     RooflineInputs,
     RunsInputs,
+    StepInputs,
     TourInputs,
 )
 from visuals.pages.page_states import (
@@ -52,6 +53,7 @@ class Session:
     roofline: RooflineInputs = field(default_factory=RooflineInputs)
     batching: BatchingInputs = field(default_factory=BatchingInputs)
     runs: RunsInputs = field(default_factory=RunsInputs)
+    steps: StepInputs = field(default_factory=StepInputs)
     tour: TourInputs = field(default_factory=TourInputs)
     live_page: LivePageState = field(default_factory=LivePageState)
     compare_page: ComparePageState = field(default_factory=ComparePageState)

@@ -91,6 +91,7 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "br-tpot": "tpot_ms",
     },
     "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
+    "steps": {"live-step": "live", "replay-step": "replay"},
     "tour": {
         "tour-prompt": "prompt",
         "tour-try-forward-pass": "forward_pass",

@@ -133,3 +133,28 @@ def test_replaying_needs_no_torch() -> None:
     )
 
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(("steps", "shown"), [(0, 0), (3, 3), (4, 4), (9, 4), (-1, 0)])
+def test_it_can_begin_after_any_step(steps: int, shown: int) -> None:
+    hub = HubUnderTest().hub
+
+    run = hub.replay(TRACE, is_paused=True, steps=steps)
+
+    trace = hub.snapshot(run)
+    assert trace is not None
+    assert trace.events == TRACE.events[:shown]
+    assert (hub.status(run).state is TRACE.state) == (shown == len(TRACE.events))
+
+
+def test_it_goes_on_from_the_step_it_began_after() -> None:
+    stage = Stage()
+    stage.run = stage.hub.replay(TRACE, is_paused=True, steps=2)
+    assert stage.after(5) == 2
+
+    stage.hub.control(stage.run, Action.STEP)
+    assert stage.after(5) == 3
+
+    stage.hub.control(stage.run, Action.RESUME)
+    assert stage.after(0.4) == 3
+    assert stage.after(0.2) == 4
