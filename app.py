@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 from collections.abc import AsyncGenerator
 
@@ -11,8 +12,15 @@ from starlette.middleware import Middleware
 
 from inference.process.messages import LoadModel
 from inference.process.telemetry import machine_busy_ratio
+from inference.records.errors import InputError
 from visuals.live.access import AccessGate, is_loopback, links
-from visuals.live.app_services import app_hub, app_keys, app_saver, app_templates
+from visuals.live.app_services import (
+    app_fair_use,
+    app_hub,
+    app_keys,
+    app_saver,
+    app_templates,
+)
 from visuals.live.attention_route import attention_routes
 from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
@@ -26,7 +34,11 @@ from visuals.panel.routes import panel_routes
 
 SAVING_GRACE_S = 5.0  # to write what the runs have gained
 ADDRESS = st.get_option("server.address") or ""
-KEYS = app_keys(ADDRESS)
+try:
+    KEYS = app_keys(ADDRESS)
+    FAIR_USE = app_fair_use()
+except InputError as error:
+    sys.exit(f"error: {error}")
 
 
 @contextlib.asynccontextmanager
@@ -76,7 +88,7 @@ app = st.App(
             named=named_hosts() if is_loopback(ADDRESS) else (*named_hosts(), *own_names()),
         ),
         Middleware(ContentPolicy),
-        Middleware(AccessGate, keys=KEYS),
+        Middleware(AccessGate, keys=KEYS, take_upload=FAIR_USE.take_upload),
     ],
     lifespan=engine_lifespan,
 )

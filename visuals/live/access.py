@@ -42,6 +42,7 @@ FIRST_WAIT_S = 0.5
 LONGEST_WAIT_S = 8.0
 FORGIVEN_S = 600.0  # after so long without a wrong key a client begins anew
 CLIENTS_REMEMBERED = 1024
+SIZE_DIGITS = 18
 WAITING_AT_MOST = 16  # wrong keys that wait for their answer; a further one is refused at once
 NEEDED = "This server asks for an access key."
 WRONG = "That is not the key of this server."
@@ -191,6 +192,7 @@ class AccessGate:
         *,
         keys: AccessKeys | None,
         wrong: WrongKeys | None = None,
+        take_upload: Callable[[str, int], bool] = lambda _visitor, _size_bytes: True,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Guard an application.
@@ -199,11 +201,13 @@ class AccessGate:
             app: What answers.
             keys: Of this server; None answers everybody.
             wrong: Counts wrong keys.
+            take_upload: Counts what a visitor uploads, in bytes, and says whether it may come in.
             sleep: Lets time pass.
         """
         self._app = app
         self._keys = keys
         self._wrong = wrong or WrongKeys()
+        self._take_upload = take_upload
         self._sleep = sleep
         self._waiting = 0
 
@@ -230,7 +234,21 @@ class AccessGate:
             if role is Role.WATCH and scope["method"] not in READING:
                 await _refusal("This link is for watching only.")(scope, receive, send)
                 return
+            if scope["method"] not in READING and (refusal := self._weighed(request)) is not None:
+                await refusal(scope, receive, send)
+                return
         await self._app({**scope, ROLE: role}, receive, send)
+
+    def _weighed(self, request: HTTPConnection) -> Response | None:
+        """Return the refusal of an upload whose size is not stated or too much; None to go on."""
+        stated = request.headers.get("content-length", "")
+        if "transfer-encoding" in request.headers or len(stated) > SIZE_DIGITS:
+            return _refusal("An upload has to say how large it is.", 411)
+        size_bytes = int(stated) if stated.isascii() and stated.isdigit() else 0
+        visitor = self._keys.visitor_of(request.cookies) if self._keys is not None else ""
+        if self._take_upload(visitor, size_bytes):
+            return None
+        return _refusal("You have uploaded as much as each visitor may in an hour.", 413)
 
     async def _admit(self, request: HTTPConnection, key: str) -> Response:
         """Return the way on with a cookie and without the key, or a late refusal."""

@@ -9,6 +9,7 @@ from inference.models.chat_templates import TemplateProcess
 from inference.process.client import EngineClient
 from inference.runs.store import RunStore
 from visuals.live.access import AccessKeys, keys_for
+from visuals.live.fair_use import FairUse, limits_from
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
 from visuals.live.page_hold import HOLD_S
@@ -60,3 +61,9 @@ def app_groups() -> Groups:
 def app_keys(address: str) -> AccessKeys | None:
     """Return the process's keys, for the address it listens on; None where nobody is asked."""
     return keys_for(address)
+
+
+@cache
+def app_fair_use() -> FairUse:
+    """Return what each visitor of the process took."""
+    return FairUse(limits_from(), app_store())

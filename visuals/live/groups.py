@@ -110,9 +110,13 @@ class RunGroup:
 class Groups:
     """All groups of the process, on one hub."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: Hub, known: dict[str, RunGroup] | None = None) -> None:
         self._hub = hub
-        self._groups: dict[str, RunGroup] = {}
+        self._groups: dict[str, RunGroup] = {} if known is None else known
+
+    def on(self, hub: Hub) -> Groups:
+        """Return the same groups; what is started there runs on another visitor's hub."""
+        return Groups(hub, self._groups)
 
     def start(self, planned: Sequence[PlannedRun]) -> RunGroup:
         """Queue the first order of a new group and return it.

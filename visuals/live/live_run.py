@@ -55,6 +55,7 @@ class LiveRun:
         notice: What the viewer must know while the run goes on; empty when all is well.
         split_every: One step in this many is timed in parts; None when none is.
         hold: What it waits for before its first step.
+        owner: The visitor who asked for it; empty where visitors are not told apart.
     """
 
     run_id: str = field(default_factory=new_id)
@@ -82,6 +83,7 @@ class LiveRun:
     notice: str = ""
     split_every: int | None = None
     hold: PageHold = field(default_factory=PageHold)
+    owner: str = ""
 
     @classmethod
     def of(cls, order: RunOrder) -> LiveRun:

@@ -9,9 +9,8 @@ import streamlit as st
 
 from inference.counting.shape_jobs import app_shape_jobs
 from visuals.live.access import Role
-from visuals.live.app_services import app_groups, app_hub, app_keys, app_saver, app_store
+from visuals.live.app_services import app_hub, app_saver, app_store
 from visuals.live.check_route import CHECK_PAGE
-from visuals.live.watching import WatchingHub
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
@@ -19,9 +18,11 @@ from visuals.pages.examples import ASSETS
 from visuals.pages.late_values import keep_late_values
 from visuals.pages.live import live_page
 from visuals.pages.roofline import roofline_page
+from visuals.pages.room_queue import room_queue
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
 from visuals.pages.tour import tour_page
+from visuals.pages.visitor import visitor_groups, visitor_hub, visitor_name, visitor_role
 from visuals.pages.watch import watch_page
 from visuals.panel.server_line import server_line
 
@@ -30,30 +31,25 @@ STYLE = Path(__file__).parent / "pages.css"
 
 def show_tour() -> None:
     """Show the Tour on the app's hub."""
-    tour_page(app_hub())
+    tour_page(visitor_hub())
 
 
 def show_watch() -> None:
     """Show the Live page as those see it who may only watch."""
-    watch_page(WatchingHub(app_hub()))
-
-
-def role_here() -> Role:
-    """Return what the visitor of this session may do; on a server without keys, everything."""
-    keys = app_keys(st.get_option("server.address") or "")
-    if keys is None:
-        return Role.OPERATE
-    return keys.role_of_cookies(st.context.cookies.to_dict()) or Role.WATCH
+    watch_page(visitor_hub())
 
 
 def show_live() -> None:
     """Show the Live page on the app's hub."""
-    live_page(app_hub())
+    hub = visitor_hub()
+    live_page(hub)
+    if name := visitor_name():
+        room_queue(hub, name)
 
 
 def show_compare() -> None:
     """Show the Compare page on the app's hub and store."""
-    compare_page(app_hub(), app_groups(), app_store())
+    compare_page(visitor_hub(), visitor_groups(), app_store())
 
 
 def show_roofline() -> None:
@@ -63,7 +59,7 @@ def show_roofline() -> None:
 
 def show_batching() -> None:
     """Show the Batching page on the app's hub."""
-    batching_page(app_hub())
+    batching_page(visitor_hub())
 
 
 def show_device() -> None:
@@ -104,7 +100,7 @@ def main() -> None:
     st.html(STYLE)
     st.logo(str(ASSETS / "logo.svg"), size="large")
     server_line(app_hub())
-    if role_here() is Role.WATCH:
+    if visitor_role() is Role.WATCH:
         # No other page, so that no widget is there whose press could change anything.
         st.navigation([st.Page(show_watch, title="Live", url_path="live", default=True)]).run()
         return
