@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -53,7 +54,7 @@ from inference.models.loading import OnStage
 from inference.records.errors import BackendError, InputError
 from inference.records.options import DecodeMode
 from inference.runs.plain_run_file import plain, write_run_file
-from inference.storage.atomic_write import replace_file
+from inference.storage.named_files import check_named_file, write_named_file
 
 logger = logging.getLogger(__name__)
 MODES = (DecodeMode.EAGER, DecodeMode.GRAPH)
@@ -298,18 +299,21 @@ def _same_ids(session: Session) -> None:
 
 
 def _make_folder(folder: Path) -> None:
+    """Make the folder, or what a link leads to, and see that its files can be written."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        Path(os.path.realpath(folder)).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         msg = f"{folder} cannot be made ({error.strerror}); give a folder that can be written"
         raise InputError(msg) from error
+    for name in (RUN_FILE, SWEEP_FILE, REPORT_FILE, DATA_FILE):
+        check_named_file(folder / name)
 
 
 def _keep(folder: Path, report: Report, session: Session) -> None:
     """Write what there is; a disk that is full costs what is on it and not what is printed."""
     try:
-        replace_file(folder / REPORT_FILE, report_text(report).encode())
-        replace_file(folder / DATA_FILE, json.dumps(plain(report), indent=1).encode())
+        write_named_file(folder / REPORT_FILE, report_text(report).encode())
+        write_named_file(folder / DATA_FILE, json.dumps(plain(report), indent=1).encode())
         sweep = [batch.trace for batch in session.batches if batch.trace is not None]
         if len(session.runs) + len(sweep) == session.kept_runs:
             return
@@ -318,5 +322,5 @@ def _keep(folder: Path, report: Report, session: Session) -> None:
         if sweep:
             write_run_file(sweep, folder / SWEEP_FILE)
         session.kept_runs = len(session.runs) + len(sweep)
-    except (OSError, ValueError):
+    except (OSError, ValueError, InputError):
         logger.exception("the report could not be written to %s", folder)

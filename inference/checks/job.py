@@ -37,6 +37,7 @@ from inference.engine.clock import clock_for
 from inference.kernels.install import is_installed
 from inference.models.family_limits import eager_obstacle
 from inference.models.loading import LoadedModel
+from inference.models.memory_errors import is_out_of_memory
 from inference.models.tokenization import TextCodec
 from inference.records.checks import Check, CheckKind, SelfCheck
 from inference.records.errors import OutOfMemoryError, TokenByTokenError, first_line
@@ -142,11 +143,19 @@ def _next_piece(pieces: Pieces, kind: CheckKind) -> Check | None:
         return end.value
     except NoReferenceError as error:
         return impossible(kind, str(error))
-    except (OutOfMemoryError, torch.OutOfMemoryError, MemoryError) as error:
-        return impossible(kind, f"there is too little memory: {first_line(error)}")
+    except OutOfMemoryError as error:
+        return _without_memory(kind, error)
     except TokenByTokenError as error:
         return failed(kind, str(error))
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        return _without_memory(kind, error)
     return None
+
+
+def _without_memory(kind: CheckKind, error: Exception) -> Check:
+    return impossible(kind, f"there is too little memory: {first_line(error)}")
 
 
 class Checker:

