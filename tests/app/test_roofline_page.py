@@ -120,7 +120,7 @@ def test_a_measurement_that_goes_by_itself_says_so(page: AppTest, hub: HubUnderT
         hub.time_s += IDLE_S + 1
     page.run()
 
-    assert "Measured by itself while the engine is idle" in sentences(page)
+    assert "Measured automatically while the engine is idle" in sentences(page)
     assert not page.button(key="roofs-stop").disabled
 
 
@@ -266,7 +266,7 @@ def test_a_part_whose_vendor_states_no_rate_asks_for_one(page: AppTest) -> None:
     page.selectbox(key="wi-device").set_value("Apple M4 Max").run()
 
     assert not page.exception
-    assert any("Give its TFLOP/s" in one.value for one in page.info)
+    assert any("Enter its TFLOP/s" in one.value for one in page.info)
 
     page.number_input(key="wi-rate").set_value(30.0).run()
 

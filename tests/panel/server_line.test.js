@@ -77,7 +77,7 @@ test("a server that was started anew is said, with a way on", (context) => {
 
   socket().says("second");
 
-  assert.match(host.textContent, /started anew/);
+  assert.match(host.textContent, /was restarted/);
   assert.equal(host.querySelector("button").hidden, false);
 });
 

@@ -132,7 +132,7 @@ def measured_sentences(sweep: TokenSweep) -> tuple[str, ...]:
     floor = amount(milliseconds(sweep.floor_s), "ms")
     rate = amount(sweep.most_tokens_per_s, "tok/s")
     return (
-        f"**Measured: {round(found.tokens):,} tokens** ({between}) \u2013 where the time of a "
+        f"**Measured: {round(found.tokens):,} tokens** ({between}), where the time of a "
         f"one-token step ({floor}) meets the highest rate reached ({rate}).",
     )
 

@@ -79,7 +79,7 @@ class Measurements:
             InputError: One waits or goes already.
         """
         if self._wanted is not None or self._going is not None:
-            msg = "a measurement is going on already; wait for its end, or stop it"
+            msg = "a measurement is already in progress; wait for it to end, or stop it"
             raise InputError(msg)
         self._wanted = command
         self._on_way_given, self._gives_way = on_way_given, False

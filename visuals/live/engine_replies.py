@@ -37,7 +37,7 @@ from visuals.live.stop_limit import FROZEN, StopLimit
 
 log = logging.getLogger(__name__)
 
-ENDED_HERE = "The engine did not answer when it was told to stop, so it was ended and started anew."
+ENDED_HERE = "The engine did not answer when it was told to stop, so it was ended and restarted."
 
 
 @dataclass(frozen=True, slots=True)

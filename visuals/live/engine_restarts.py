@@ -43,12 +43,12 @@ class EngineRestarts:
         is_again = has_model and len(self._died_s) <= RESTARTS
         what = f"The engine process ended unexpectedly {doing} ({exit_words(exit_code)})."
         if is_again:
-            self.words = f"{what} It was started anew, and the model is loaded again."
+            self.words = f"{what} It was restarted, and the model is loaded again."
         elif has_model:
             self.words = f"{what} It has ended {len(self._died_s)} times within "
-            self.words += f"{WITHIN_S / 60:.0f} minutes, so it is started anew with the next run."
+            self.words += f"{WITHIN_S / 60:.0f} minutes, so it is restarted with the next run."
         else:
-            self.words = f"{what} It is started anew with the next run."
+            self.words = f"{what} It is restarted with the next run."
         return is_again
 
     def was_ended(self, words: str) -> None:

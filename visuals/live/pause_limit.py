@@ -59,7 +59,7 @@ class PauseLimit:
         if run not in self.registry.waiting:
             return ""
         gives_way = f" It gives way in {_words(left_s)} at the latest." if self.limit_s else ""
-        return f"The run that is going on was paused by whoever started it.{gives_way}"
+        return f"The current run was paused by the person who started it.{gives_way}"
 
     def _left_s(self) -> float | None:
         """Return how long the paused run may still hold up others; None where none does."""

@@ -20,7 +20,7 @@ from visuals.live.live_run import LiveRun
 
 ROOFS_PATH = "live/roofs"  # below the server's address
 RECORDED = "This run was recorded without roofs."
-BY_ITSELF = "No roofs yet: they are measured by themselves once the engine is idle."
+BY_ITSELF = "No roofs yet: they are measured automatically once the engine is idle."
 
 
 def roofs_routes(hub: Hub) -> list[Route]:
@@ -80,5 +80,5 @@ def _is_of_held_model(hub: Hub, info: RunInfo) -> bool:
 def _elsewhere(info: RunInfo) -> str:
     return (
         f"No roofs for {info.device.dtype} on {info.device.name} yet: they are measured once a "
-        "model is loaded so and the engine is idle."
+        "model is loaded in that format there and the engine is idle."
     )

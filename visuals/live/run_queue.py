@@ -85,7 +85,7 @@ class RunQueue:
         if run.is_abandoned and state is RunState.STOPPED:
             run.state = RunState.ABANDONED
             grace_s = self.registry.grace_s(run)
-            run.message = f"stopped because nobody had watched for {grace_s:.0f} s"
+            run.message = f"stopped because nobody was watching for {grace_s:.0f} s"
         elif state is RunState.STOPPED and run.stop_reason:
             run.message = run.stop_reason
         self.captures.ended(run.run_id)

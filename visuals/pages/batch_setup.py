@@ -42,8 +42,8 @@ def batch_tools(hub: Hub) -> None:
             "Run together",
             list(BatchSource),
             **bound("batch_source"),
-            help=f"Several prompts at once. Typed: write them in the prompt box, with a line of "
-            f"{MARK} between two.",
+            help="Several prompts at once. Typed: write them in the prompt box, separated by lines "
+            f"of {MARK}.",
         )
         if _source() is BatchSource.ONE:
             return

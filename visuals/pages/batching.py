@@ -120,8 +120,8 @@ def _limits(
     facts = _facts(hub, ready, batches, contexts)
     if facts.ceilings is None:
         st.info(
-            "The counted lines come with this machine's roofs, which are measured by themselves "
-            "once the engine is idle, or on the **Roofline** page."
+            "The counted lines come with this machine's roofs, which are measured "
+            "automatically once the engine is idle, or on the **Roofline** page."
         )
         return
     st.markdown("**Where the benefit ends**, counted from the measured roofs:")

@@ -42,8 +42,8 @@ def runs_section(hub: Hub) -> None:
         ]
         st.dataframe(rows, hide_index=True, key="br-latency")
         st.caption(
-            "Interrupted: between how many of a request's tokens another row's prefill came. The "
-            "wait counts in its ITL, since a reader waits for it."
+            "Interrupted: how many of a request's tokens had to wait for another row's prefill. "
+            "The wait is part of its ITL, since a reader waits for it."
         )
     with right:
         _goodput(trace)

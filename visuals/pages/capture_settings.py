@@ -12,7 +12,7 @@ from visuals.pages.session import bound
 MAX_CHUNK = 1 << 20
 CACHES = {
     CacheKind.DYNAMIC: "dynamic: grows with the tokens",
-    CacheKind.STATIC: "static: all its room at the start",
+    CacheKind.STATIC: "static: all memory reserved at the start",
     CacheKind.QUANTISED: "quantised: 8-bit numbers",
 }
 

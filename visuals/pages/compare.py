@@ -98,8 +98,8 @@ def _sentences(state: ComparePageState, group: RunGroup | None, dead_group: str 
     if dead_group is not None:
         st.warning(
             f"This address names comparison {escaped(shortened(dead_group))}, which is not on this "
-            "server. Such an address works until the server is started again; that of the finished "
-            "comparison, with its runs in it, works for as long as the runs are kept.",
+            "server. An address like this works until the server restarts; the address of a "
+            "finished comparison names its runs and works for as long as they are kept.",
             icon=":material/link_off:",
         )
 

@@ -213,9 +213,10 @@ def _split_setting() -> None:
         "Time linear operations and attention separately",
         list(Split),
         **bound("split"),
-        help="For the roofline of each. Such a step takes longer, is marked as observed, and is "
-        "left out of the figures between tokens. While the roofline shows them, the prefill is "
-        "timed so too; steps that are launched as a graph or compiled only then.",
+        help="For the roofline of each. A step timed this way takes longer, is marked as observed, "
+        "and is left out of the figures between tokens. While the roofline shows the "
+        "parts, the prefill is timed this way too; steps launched as a graph or compiled are timed "
+        "this way only then.",
     )
 
 

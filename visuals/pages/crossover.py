@@ -98,7 +98,7 @@ def _sentences(facts: Crossover) -> None:
     counted, measured = facts.counted_tokens, facts.measured_tokens
     if counted is not None:
         st.markdown(
-            f"**Counted: {counted:,} tokens** \u2013 beyond this, computing takes longer."
+            f"**Counted: {counted:,} tokens.** Beyond this, computing takes longer."
             f"{_at_the_ridge(facts, counted)}"
         )
     elif facts.ceilings is not None:

@@ -81,7 +81,7 @@ def _without_a_rate(sheet: Datasheet, prefix: str) -> ChosenDevice | None:
     tflops = st.number_input("Matrix products, TFLOP/s", 0.0, 1e6, **bound(f"{prefix}-rate"))
     memory_bytes = sheet.memory_bytes or _memory(prefix)
     if not tflops:
-        st.info("Give its TFLOP/s, measured or estimated, to have times counted.")
+        st.info("Enter its TFLOP/s, measured or estimated, to see counted times.")
         return None
     return ChosenDevice(ceilings=with_entered_rate(sheet, tflops * TERA), memory_bytes=memory_bytes)
 

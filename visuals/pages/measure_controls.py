@@ -29,7 +29,7 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
             disabled=status.kind is not None,
             on_click=start_measuring,
             args=(hub, command),
-            help="The engine measures while no run is going on; runs started meanwhile wait.",
+            help="The engine measures while no run is in progress; runs started meanwhile wait.",
         )
         st.button(
             "Stop",
@@ -41,7 +41,7 @@ def measure_controls(hub: Hub, command: Measure, *, label: str, key: str) -> Non
     if is_ours:
         if status.is_by_itself:
             st.caption(
-                "Measured by itself while the engine is idle, in ten seconds at most. A run "
+                "Measured automatically while the engine is idle, in ten seconds at most. A run "
                 "started meanwhile goes first."
             )
         _progress(hub)

@@ -68,7 +68,7 @@ def replay_view(hub: Hub, store: RunStore, key: str) -> None:
             icon=":material/refresh:",
             on_click=_again,
             args=(state,),
-            help="Take this run's prompt and settings to the Live page; Start makes it anew.",
+            help="Take this run's prompt and settings to the Live page; Start runs it again.",
         )
         export_menu(
             (state.trace,),

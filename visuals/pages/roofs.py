@@ -84,8 +84,8 @@ def _introduction(*, has_own: bool) -> None:
     )
     if not has_own:
         st.info(
-            "The roofs are not measured yet on this machine. They are measured by themselves once "
-            "the engine is idle, in ten seconds at most; let nothing else run meanwhile.",
+            "The roofs are not measured yet on this machine. That happens automatically once the "
+            "engine is idle, in ten seconds at most; let nothing else run meanwhile.",
             icon=":material/roofing:",
         )
 

@@ -142,7 +142,7 @@ def _shipped() -> None:
         first.device,
         first.started_at,
         "",
-        "Each can be opened and exported as one of yours.",
+        "Each can be opened and exported like one of yours.",
     )
     with st.container(gap="small", key="shipped"):
         for group in alike([entry_of(trace, key, 0) for key, trace in shipped.items()]):

@@ -24,8 +24,9 @@ def self_check_page(hub: Hub) -> None:
     st.markdown(
         "**Is what is shown here what the model computes?** The engine compares the model that is "
         "loaded, as it runs on this machine, with the library's own computation on the same "
-        "weights. It does so in quiet moments after a model is loaded, once for each version of "
-        "program, libraries and weights; a run goes first, and the check goes on after it."
+        "weights. It does so when idle after a model is loaded, once for each version of the "
+        "program, the libraries and the weights; a run goes first, and the check continues after "
+        "it."
     )
     if engine.ready is None:
         _no_model(hub)
@@ -37,7 +38,7 @@ def self_check_page(hub: Hub) -> None:
             icon=":material/rule:",
             disabled=status.is_going,
             on_click=hub.check_model,
-            help="Everything anew, for as long as it takes, while no run is going on.",
+            help="Run every check again, however long it takes, while no run is in progress.",
         )
         if status.check is not None:
             st.caption(escaped(made_words(status.check)))
@@ -86,9 +87,9 @@ def _result(check: SelfCheck) -> None:
         st.info(f"Not possible here: {left_out}; the table says why.")
     if late := late_names(check):
         st.info(
-            f"Not done yet: {late}. The check takes ten seconds at most by itself, and this "
-            "machine was slow or busy. Press Check again for the rest; it also goes on when the "
-            "model is loaded the next time.",
+            f"Not done yet: {late}. An automatic check stops after ten seconds, and this "
+            "machine was slow or busy. Press Check again for the rest; it also continues when the "
+            "model is next loaded.",
             icon=":material/hourglass:",
         )
 

@@ -78,7 +78,7 @@ def test_a_run_started_meanwhile_waits_for_the_measurement(hub: HubUnderTest) ->
 def test_one_measurement_at_a_time(hub: HubUnderTest) -> None:
     hub.hub.measure(MeasureCeilings())
 
-    with pytest.raises(InputError, match="going on already"):
+    with pytest.raises(InputError, match="already in progress"):
         hub.hub.measure(SweepTokens(counts=(1,)))
 
 

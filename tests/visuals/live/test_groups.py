@@ -178,7 +178,7 @@ def test_a_group_that_nobody_watches_ends_but_a_hidden_tab_has_minutes(
 
     assert group.is_over
     assert len(group.runs) == 1
-    assert "nobody had watched" in group.message
+    assert "nobody was watching" in group.message
 
 
 @pytest.mark.parametrize(

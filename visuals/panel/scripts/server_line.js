@@ -9,7 +9,7 @@ export const TRIED_EVERY_MS = 1000;
 export const TRIES_BEFORE_SAYING = 2; // a server that only closed one socket answers the first
 
 const GONE = "The server does not answer. What you see came before that, and nothing here can be steered.";
-const ANEW = "The server was started anew, so nothing on this page can be steered. Reload the page to go on.";
+const ANEW = "The server was restarted, so nothing on this page can be steered. Reload the page to continue.";
 
 /**
  * Follow the server where Streamlit says.
