@@ -2,11 +2,13 @@
 
 An entry holds what the list shows and the name given to the run; one that is missing or out of date
 is made again from its run file. Every file is replaced in one stroke, so two servers may share a
-folder. ``TOKEN_BY_TOKEN_DATA`` moves the folder. No torch.
+folder. ``TOKEN_BY_TOKEN_DATA`` moves the folder. Where the runs take more than they may, deleted
+ones go first, then the oldest without a name. No torch.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import secrets
@@ -29,8 +31,11 @@ from inference.runs.store_entries import (
     entry_to_json,
     is_current,
 )
+from inference.runs.store_room import StoreRoom, bytes_below, remove_oldest
 from inference.storage.atomic_write import replace_file
 from inference.storage.folders import data_folder, private_folder
+
+log = logging.getLogger(__name__)
 
 RUN_SUFFIX = ".json.gz"
 ENTRY_SUFFIX = ".entry.json"
@@ -50,10 +55,19 @@ class _CachedEntry:
 class RunStore:
     """The runs of one folder; safe from several threads and several processes."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, *, most_bytes: int | None = None) -> None:
+        """Open the runs of a folder, there or not.
+
+        Args:
+            folder: The user's data folder unless given.
+            most_bytes: What they may take together; None for any amount.
+        """
+        self.most_bytes = most_bytes
         self.folder = (folder or data_folder()) / "runs"
         self._lock = threading.Lock()
         self._cached: dict[str, _CachedEntry] = {}
+        self._room_lock = threading.Lock()  # of what is removed, and the count of it
+        self._removed = self._removed_bytes = 0
 
     # Reading
 
@@ -79,13 +93,22 @@ class RunStore:
             raise RunFileError(msg)
         return read(self._run_path(key))[0]
 
+    def room(self) -> StoreRoom:
+        """Return how much the runs take, and what made room since the program's start."""
+        return StoreRoom(
+            used_bytes=bytes_below(self.folder),
+            most_bytes=self.most_bytes,
+            removed=self._removed,
+            removed_bytes=self._removed_bytes,
+        )
+
     # Writing
 
     def save(self, trace: RunTrace, name: str = "") -> RunEntry:
         """Keep a run and return its entry; the run keeps every value it has.
 
         A run that is kept already is replaced when it is the same run, grown; another run of the
-        same id gets a key of its own.
+        same id gets a key of its own. Others make room for it where all take more than they may.
 
         Raises:
             InputError: There is no room, or the folder may not be written.
@@ -100,6 +123,7 @@ class RunStore:
             self._write_entry(key, entry)
         except OSError as error:
             raise InputError(no_room(self.folder, error)) from error
+        self._make_room(key)
         return entry
 
     def rename(self, key: str, name: str) -> None:
@@ -150,6 +174,7 @@ class RunStore:
         """
         self._purge()
         saved = [self._recovered(path) for path in sorted(self.folder.glob(f"*{JOURNAL_SUFFIX}"))]
+        self._make_room("")
         return tuple(entry for entry in saved if entry)
 
     def _recovered(self, path: Path) -> RunEntry | None:
@@ -242,6 +267,31 @@ class RunStore:
         except OSError as error:
             msg = f"{self.folder} cannot be changed: {error.strerror or error}; check the folder"
             raise InputError(msg) from error
+
+    def _make_room(self, spared: str) -> None:
+        """Remove what is in the trash, then the oldest runs without a name, until all fits.
+
+        Args:
+            spared: The run that the room is for.
+        """
+        with self._room_lock:
+            excess_bytes = self.room().excess_bytes
+            if not excess_bytes:
+                return
+            _, freed_bytes = remove_oldest(
+                [(path,) for path in self._trash.glob("*")], excess_bytes
+            )
+            unnamed = [
+                (self._run_path(entry.key), self._entry_path(entry.key))
+                for entry in self.entries()
+                # What cannot be read here may be a later version's.
+                if not (entry.name or entry.problem or entry.key == spared)
+            ]
+            removed, removed_bytes = remove_oldest(unnamed, excess_bytes - freed_bytes)
+            self._removed += removed
+            self._removed_bytes += removed_bytes
+        if removed:
+            log.warning("to make room, %d of the oldest runs without a name were removed", removed)
 
     def _purge(self) -> None:
         """Remove what has been in the trash for a week, by the file system's own dates."""

@@ -239,3 +239,29 @@ def test_a_kept_run_shows_its_settings_and_can_be_made_again(page: AppTest) -> N
     assert page.session_state["live"]
     settings = page.session_state["session"].run
     assert (settings.prompt, settings.max_new_tokens) == ("why is it so", 2)
+
+
+def test_the_room_of_runs_is_shown_and_what_made_room_is_said_once(
+    page: AppTest, stage: Stage
+) -> None:
+    assert "the oldest without a name" not in page.caption[-1].value
+    stage.store.rename("one", "mine")
+    stage.store.most_bytes = stage.store.room().used_bytes + 10
+
+    stage.store.save(run("three"))
+    page.run()
+
+    assert sorted(listed(page)) == ["one", "three"]
+    said = "To make room, 1 run without a name was removed"
+    assert said in page.info[0].value
+    [kept] = [one.value for one in page.caption if one.value.startswith("Kept in")]
+    assert "Since the server was started: 1 run." in kept
+    page.run()
+    assert not any(said in one.value for one in page.info)
+
+
+def test_named_runs_that_take_too_much_are_said(page: AppTest, stage: Stage) -> None:
+    stage.store.most_bytes = 1
+    page.run()
+
+    assert "Runs with a name stay: delete some" in page.warning[0].value

@@ -8,6 +8,7 @@ from functools import cache
 from inference.models.chat_templates import TemplateProcess
 from inference.process.client import EngineClient
 from inference.runs.store import RunStore
+from inference.runs.store_room import room_from_environment
 from visuals.live.access import AccessKeys, keys_for
 from visuals.live.fair_use import FairUse, limits_from
 from visuals.live.groups import Groups
@@ -20,7 +21,7 @@ from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 @cache
 def app_store() -> RunStore:
     """Return the process's one store."""
-    return RunStore()
+    return RunStore(most_bytes=room_from_environment())
 
 
 @cache

@@ -88,6 +88,7 @@ class RunsPageState:
         wants_live: To be taken to the Live page, whose settings are those of a run shown here.
         uploads: How many files were taken, so that the uploader is empty after each.
         notes: What came of the files taken, to be said once.
+        removed_seen: How many runs that made room were said to have.
     """
 
     shown: int = SHOWN
@@ -97,6 +98,7 @@ class RunsPageState:
     wants_live: bool = False
     uploads: int = 0
     notes: list[str] = field(default_factory=list)
+    removed_seen: int = 0
 
 
 @dataclass(slots=True)

@@ -12,8 +12,9 @@ from inference.records.errors import TokenByTokenError
 from inference.runs.run_file import read_bytes
 from inference.runs.store import RunStore
 from inference.runs.store_entries import entry_of
+from inference.runs.store_room import ROOM_VARIABLE
 from visuals.charts.run_list import alike, matching
-from visuals.charts.units import counted
+from visuals.charts.units import byte_text, counted
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import SHOWN, RunsPageState
@@ -76,6 +77,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
         _import(store, state)
     matches = matching(entries, words)
     _sentences(store, state)
+    _room_sentences(store, state)
     if not entries:
         st.info(
             "No run is kept yet. Every run you make on the **Live** page appears here, and run "
@@ -92,8 +94,42 @@ def _list(store: RunStore, state: RunsPageState) -> None:
         run_row(group)
     if len(groups) > state.shown:
         st.button("Show more", key="more", on_click=_more, args=(state,))
-    st.caption(f"Kept in {escaped(str(store.folder))}, one file per run.")
+    st.caption(_kept(store))
     _shipped()
+
+
+def _kept(store: RunStore) -> str:
+    """Return where runs are kept, how much room they take, and what made room."""
+    room = store.room()
+    words = f"Kept in {escaped(str(store.folder))}, one file per run: {byte_text(room.used_bytes)}"
+    if room.most_bytes is None:
+        return f"{words}."
+    words += f" of {byte_text(room.most_bytes)}. Where more is needed, deleted runs go first, then "
+    words += "the oldest without a name."
+    if room.removed:
+        words += f" Since the server was started: {counted(room.removed, 'run')}."
+    return words
+
+
+def _room_sentences(store: RunStore, state: RunsPageState) -> None:
+    """Say that runs are gone, once, and that no more can go."""
+    room = store.room()
+    if room.removed > state.removed_seen:
+        count = room.removed - state.removed_seen
+        were = "was" if count == 1 else "were"
+        st.info(
+            f"To make room, {counted(count, 'run')} without a name {were} removed, the oldest "
+            "first. Give a run a name to keep it.",
+            icon=":material/delete_sweep:",
+        )
+        state.removed_seen = room.removed
+    if room.excess_bytes:
+        st.warning(
+            f"Kept runs take {byte_text(room.used_bytes)} and may take "
+            f"{byte_text(room.most_bytes or 0)}. Runs with a name stay: delete some, or set "
+            f"{escaped(ROOM_VARIABLE)} higher.",
+            icon=":material/warning:",
+        )
 
 
 def _nothing_found(words: str) -> None:

@@ -17,6 +17,7 @@ from inference.runs.journals import CUT_OFF, read_journal, recovered
 from inference.runs.run_file import to_json
 from inference.runs.store import RunStore
 from inference.runs.store_entries import entry_to_json
+from inference.runs.store_room import ROOM_VARIABLE, room_from_environment
 from tests.builders import run_from_json, run_info
 from tests.visuals.traces import trace_of
 
@@ -249,3 +250,96 @@ def test_a_program_killed_mid_run_leaves_a_run_to_recover(tmp_path: Path) -> Non
     [entry] = RunStore(folder).recover()
 
     assert (entry.steps, entry.state) == (2, RunState.FAILED)
+
+
+def aged(store: RunStore, key: str, age_s: int) -> None:
+    """Date a kept run back."""
+    path = store.folder / f"{key}.json.gz"
+    former_ns = path.stat().st_mtime_ns
+    os.utime(path, ns=(former_ns, former_ns - age_s * 10**9))
+
+
+def keys(store: RunStore) -> set[str]:
+    return {entry.key for entry in store.entries()}
+
+
+def test_the_oldest_runs_without_a_name_make_room(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    for age_s, key in enumerate(("d", "c", "b", "a")):
+        store.save(run(key))
+        aged(store, key, age_s * 60)
+    one_bytes = store.room().used_bytes // 4
+    store.rename("a", "mine")
+    store.most_bytes = store.room().used_bytes + one_bytes // 2
+
+    store.save(run("new"))
+
+    assert keys(store) == {"a", "c", "d", "new"}
+    room = store.room()
+    assert (room.removed, room.excess_bytes) == (1, 0)
+    assert room.used_bytes <= (room.most_bytes or 0)
+    assert not list(store.folder.glob("b.*"))
+
+
+def test_deleted_runs_go_before_any_that_is_kept(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    for key in ("a", "b", "c"):
+        store.save(run(key))
+    store.delete(["c"])
+    store.most_bytes = store.room().used_bytes + 100  # an entry or a date may be longer
+
+    store.save(run("new"))
+
+    assert keys(store) == {"a", "b", "new"}
+    assert not list((store.folder / "trash").iterdir())
+    assert store.room().removed == 0
+
+
+def test_runs_with_a_name_or_of_another_version_and_the_new_one_stay(tmp_path: Path) -> None:
+    store = RunStore(tmp_path, most_bytes=1)
+    store.save(run("named"), name="mine")
+    (store.folder / "later.json.gz").write_bytes(b"of a later version")
+
+    store.save(run("new"))
+
+    assert keys(store) == {"named", "later", "new"}
+    assert store.room().excess_bytes > 0
+    store.save(run("newer"))
+    assert keys(store) == {"named", "later", "newer"}
+
+
+def test_a_limit_that_was_lowered_holds_from_the_start(tmp_path: Path) -> None:
+    RunStore(tmp_path).save(run("a"))
+    store = RunStore(tmp_path, most_bytes=1)
+
+    store.recover()
+
+    assert keys(store) == set()
+    assert store.room().removed == 1
+
+
+def test_without_a_limit_nothing_goes(store: RunStore) -> None:
+    for key in ("a", "b"):
+        store.save(run(key))
+
+    assert keys(store) == {"a", "b"}
+    assert store.room().most_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("value", "most_bytes"), [("", 5_000_000_000), ("20", 20_000_000), ("0", None)]
+)
+def test_the_limit_is_a_setting(
+    value: str, most_bytes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOM_VARIABLE, value)
+
+    assert room_from_environment() == most_bytes
+
+
+@pytest.mark.parametrize("value", ["-1", "much", "1.5", "9" * 400, "²"])
+def test_a_limit_that_is_none_is_a_sentence(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ROOM_VARIABLE, value)
+
+    with pytest.raises(InputError, match="give whole megabytes, or 0 for no limit"):
+        room_from_environment()
