@@ -115,6 +115,7 @@ def test_the_tour_is_taken_up_again_where_it_was_left(
     expect(tab.page.get_by_text("1 of 7 questions answered")).to_be_visible()
     tab.page.reload()
     expect(tab.page.get_by_text("1 of 7 questions answered")).to_be_visible()
+    wait_for_question(tab, "mask")  # of a run made anew: before that the page is still being built
     tab.page.keyboard.press("n")
     expect(tab.page.get_by_role("heading", name="4 of 7: Weight reuse")).to_be_visible()
     tab.page.keyboard.press("b")
