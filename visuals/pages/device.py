@@ -42,7 +42,12 @@ def device_page(hub: Hub) -> None:
         st.info("No model is loaded yet; this machine's devices are listed once one is.")
     else:
         _choices(ready)
-    runs = [run for run in hub.runs() if run.replay is None and run.recording is not None]
+    # Warm-ups and the tour's short runs are left out: they say little of a device.
+    runs = [
+        run
+        for run in hub.runs()
+        if run.is_kept and run.replay is None and run.recording is not None
+    ]
     if not runs:
         _recorded()
         return
