@@ -20,6 +20,7 @@ WITHOUT_TORCH = (
     "inference.counting",
     "inference.figures",
     "inference.prompts",
+    "inference.remote",
     "inference.runs",
     "inference.models.catalog",
     "inference.models.chat_templates",

@@ -9,6 +9,7 @@
     │   ├── UnsupportedModelError  not a causal language model we can run
     │   └── RunFileError      a run file that cannot be read
     ├── FetchError            a download failed or its checksum is wrong   (exit code 2)
+    ├── EndpointError         an engine at an address did not answer as it should (exit code 2)
     ├── OutOfMemoryError      the device has too little memory             (exit code 2)
     └── BackendError          the model did not do what it promised        (exit code 2)
 
@@ -44,6 +45,10 @@ class RunFileError(InputError):
 
 class FetchError(TokenByTokenError):
     """A download failed, or what came is not what was asked for."""
+
+
+class EndpointError(TokenByTokenError):
+    """An engine at an address cannot be reached, or did not answer as it should."""
 
 
 class OutOfMemoryError(TokenByTokenError):
