@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from inference.commands import (
     INTERRUPTED,
+    arrivals,
     bench,
     ceilings,
     check,
@@ -25,10 +26,24 @@ from inference.commands import (
     prompts,
     record,
     run,
+    serve_info,
 )
 from inference.records.errors import InputError, TokenByTokenError
 
-COMMANDS = (run, check, cost, ceilings, bench, gpu, models, fetch, prompts, record)
+COMMANDS = (
+    run,
+    serve_info,
+    arrivals,
+    check,
+    cost,
+    ceilings,
+    bench,
+    gpu,
+    models,
+    fetch,
+    prompts,
+    record,
+)
 BAD_INPUT = 2
 
 

@@ -33,10 +33,16 @@ def options_of(command: str) -> set[str]:
     return set(subparsers.choices[command]._option_string_actions)
 
 
+def command_names() -> set[str]:
+    """Return the names of the commands, which are those of their modules."""
+    modules = (command.__name__.rpartition(".")[2] for command in COMMANDS)
+    return {name.replace("_", "-") for name in modules}
+
+
 def command_rows() -> list[tuple[str, str]]:
     """Return the name and the whole row of each command in README's table."""
-    rows = re.findall(r"^\| `(\w+)((?: [^`]*)?)` \|(.*)\|$", README, re.MULTILINE)
-    names = {command.__name__.rpartition(".")[2] for command in COMMANDS}
+    rows = re.findall(r"^\| `([\w-]+)((?: [^`]*)?)` \|(.*)\|$", README, re.MULTILINE)
+    names = command_names()
     return [(name, usage + text) for name, usage, text in rows if name in names]
 
 
@@ -71,9 +77,7 @@ def test_every_make_target_that_readme_names_exists() -> None:
 
 
 def test_every_command_has_a_row_in_readme() -> None:
-    names = {command.__name__.rpartition(".")[2] for command in COMMANDS}
-
-    assert {name for name, _row in command_rows()} == names
+    assert {name for name, _row in command_rows()} == command_names()
 
 
 @pytest.mark.parametrize(("name", "row"), command_rows(), ids=lambda value: value.split()[0])

@@ -16,6 +16,7 @@ from inference.commands import (
     write_stdout,
 )
 from inference.commands.captures import add_capture_argument, check_captures, parsed_capture
+from inference.commands.endpoint_arguments import add_key_argument, add_silence_argument
 from inference.commands.progress import ProgressLine
 from inference.commands.prompts import read_prompts
 from inference.figures.device import notes_of
@@ -71,6 +72,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_engine_arguments(parser)
     add_capture_argument(parser)
+    add_endpoint_arguments(parser)
     parser.set_defaults(run=run)
 
 
@@ -110,9 +112,25 @@ def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_endpoint_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what has an engine at an address generate instead."""
+    parser.add_argument(
+        "--endpoint",
+        metavar="URL",
+        help="have an engine at an address generate: vLLM, SGLang, llama.cpp, Ollama, transformers "
+        "serve, or another with OpenAI routes",
+    )
+    add_key_argument(parser)
+    add_silence_argument(parser)
+
+
 def run(args: argparse.Namespace) -> int:
     """Run every prompt, write the run file and say what was measured on standard error."""
     check_batch_arguments(args)
+    if args.endpoint is not None:
+        from inference.commands.run_endpoint import run_at_endpoint  # noqa: PLC0415  as below
+
+        return run_at_endpoint(args)
     order = _order(args)
     check_order(order, is_batch=args.batch)
     captures = tuple(parsed_capture(text) for text in args.capture)

@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field, RootModel, ValidationError
 from pydantic.dataclasses import dataclass
 from pydantic_core import SchemaValidator
 
+from inference.records.arrivals import RunSource
 from inference.records.errors import InputError, RunFileError
 from inference.records.run import SCHEMA_VERSION, RunTrace
 from inference.records.steps import Phase, RowStep
@@ -44,13 +45,20 @@ GZIP_MAGIC = b"\x1f\x8b"
 # A quote inside a JSON string is escaped, so one that is not, before a colon, ends a name.
 OLD_NAMES = ((re.compile(rb'(?<!\\)"look_s"(?=\s*:)'), b'"capture_s"'),)
 NOT_OURS = "the file is no run of this program; open one that was saved here"
+OTHER_READERS: dict[str, str] = {
+    RunSource.ENDPOINT: "the file holds a run of an engine at an address, which has arrivals and "
+    "no steps; `python -m inference arrivals FILE` shows it",
+    RunSource.THIS_MACHINE: "the file holds a run of this program's own engine; open it on the "
+    "Runs page",
+}
 
 
 @dataclass(config=STRICT)
 class _Head:
-    """What every run file has, whatever its schema."""
+    """What every run file has, whatever its schema; where it was made, if elsewhere."""
 
     schema_version: int
+    source: str = RunSource.THIS_MACHINE.value
 
 
 def to_json(traces: RunTrace | Sequence[RunTrace]) -> str:
@@ -80,13 +88,21 @@ def read(path: Path) -> tuple[RunTrace, ...]:
     Raises:
         RunFileError: It is missing, damaged, not ours, newer than this program, or too large.
     """
+    return read_bytes(content_of(path))
+
+
+def content_of(path: Path) -> bytes:
+    """Return a file's content; of one that is too large, enough to refuse it.
+
+    Raises:
+        RunFileError: It cannot be read.
+    """
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            return file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         msg = f"{path} cannot be read: {error.strerror or error}; check the path"
         raise RunFileError(msg) from error
-    return read_bytes(content)
 
 
 def read_bytes(content: bytes) -> tuple[RunTrace, ...]:
@@ -95,6 +111,28 @@ def read_bytes(content: bytes) -> tuple[RunTrace, ...]:
     Raises:
         RunFileError: It is damaged, not ours, newer than this program, or too large.
     """
+    listed = listed_runs(content, RunSource.THIS_MACHINE, SCHEMA_VERSION)
+    try:
+        runs = _runs_validator().validate_json(listed)
+    except ValidationError as error:
+        msg = f"the run file is damaged: {complaint(error)}; save the run again"
+        raise RunFileError(msg) from error
+    for index, run in enumerate(runs):
+        _check_consistent(run, index)
+    return runs
+
+
+def listed_runs(content: bytes, source: RunSource, newest_schema: int) -> bytes:
+    """Return the JSON list of the runs in a file's content, compressed or not.
+
+    Args:
+        content: The file's.
+        source: Where its runs have to come from.
+        newest_schema: The newest that is read.
+
+    Raises:
+        RunFileError: It is damaged, too large, not ours, from elsewhere, or too new.
+    """
     text = _unpacked(content) if content.startswith(GZIP_MAGIC) else content
     if len(text) > MAX_FILE_BYTES:
         msg = f"the run file is larger than {MAX_FILE_BYTES >> 20} MiB; save fewer runs in one"
@@ -102,15 +140,8 @@ def read_bytes(content: bytes) -> tuple[RunTrace, ...]:
     text = text.removeprefix(b"\xef\xbb\xbf").strip()
     listed = with_current_names(text if text.startswith(b"[") else b"[" + text + b"]")
     check_values(listed)
-    _check_heads(listed)
-    try:
-        runs = _runs_validator().validate_json(listed)
-    except ValidationError as error:
-        msg = f"the run file is damaged: {_complaint(error)}; save the run again"
-        raise RunFileError(msg) from error
-    for index, run in enumerate(runs):
-        _check_consistent(run, index)
-    return runs
+    _check_heads(listed, source, newest_schema)
+    return listed
 
 
 def with_current_names(text: bytes) -> bytes:
@@ -131,7 +162,16 @@ def write(traces: RunTrace | Sequence[RunTrace], path: Path, *, is_private: bool
     Raises:
         InputError: There is no room, or the folder may not be written.
     """
-    content = to_json(traces).encode()
+    write_text(to_json(traces), path, is_private=is_private)
+
+
+def write_text(text: str, path: Path, *, is_private: bool = False) -> None:
+    """Write the text of a run file, compressed where its name says so.
+
+    Raises:
+        InputError: There is no room, or the folder may not be written.
+    """
+    content = text.encode()
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # no date inside: equal runs make equal files
     try:
@@ -185,8 +225,8 @@ def _unpacked(content: bytes) -> bytes:
     return text
 
 
-def _check_heads(listed: bytes) -> None:
-    """Raise RunFileError unless every run is JSON of a schema this program reads."""
+def _check_heads(listed: bytes, source: RunSource, newest_schema: int) -> None:
+    """Raise RunFileError unless every run is JSON of a source and schema that are read here."""
     try:
         heads = _heads_validator().validate_json(listed)
     except ValidationError as error:
@@ -198,17 +238,19 @@ def _check_heads(listed: bytes) -> None:
     if not heads:
         raise RunFileError(NOT_OURS)
     for head in heads:
-        if head.schema_version > SCHEMA_VERSION:
+        if head.source != source:
+            raise RunFileError(OTHER_READERS.get(head.source, NOT_OURS))
+        if head.schema_version > newest_schema:
             msg = f"the run file has schema {head.schema_version} and this program reads up to "
-            msg += f"{SCHEMA_VERSION}; update the program"
+            msg += f"{newest_schema}; update the program"
             raise RunFileError(msg)
         if head.schema_version < 1:
             msg = f"the run file has schema {head.schema_version}, which never was; save it again"
             raise RunFileError(msg)
 
 
-def _complaint(error: ValidationError) -> str:
-    """Return the first thing wrong, as `events[0].duration_s: what is wrong`."""
+def complaint(error: ValidationError) -> str:
+    """Return the first thing wrong in a run file, as `events[0].duration_s: what is wrong`."""
     first = error.errors(include_url=False, include_input=False)[0]
     field = "".join(
         f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"][1:]
