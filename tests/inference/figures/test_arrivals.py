@@ -173,6 +173,16 @@ def test_ttft_is_cut_as_far_as_the_engine_says() -> None:
     assert too_much == (TtftPart(name="prefill", duration_s=1.5, is_ours=False),)
 
 
+def test_reasoning_is_the_first_token_and_the_answer_has_a_moment_of_its_own() -> None:
+    """TTFT without reasoning came out as 184 s where the first token took 1.2."""
+    thought = Chunk(texts=((Channel.REASONING, "hm"),))
+    request = recorded((1.0, [thought]), (3.0, [text("yes"), STOP]), sent_s=0.5)
+
+    figures = arrival_figures(request)
+
+    assert (figures.ttft_s, figures.answer_s) == (0.5, 2.5)
+
+
 def test_texts_are_told_apart_by_channel() -> None:
     thought = Chunk(texts=((Channel.REASONING, "hm"), (Channel.ANSWER, "yes")))
     request = recorded((1.0, [thought, STOP]))
