@@ -22,6 +22,7 @@ from inference.commands import (
     cost,
     fetch,
     gpu,
+    load,
     models,
     prompts,
     record,
@@ -33,6 +34,7 @@ from inference.records.errors import InputError, TokenByTokenError
 COMMANDS = (
     run,
     serve_info,
+    load,
     arrivals,
     check,
     cost,

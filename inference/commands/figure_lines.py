@@ -13,7 +13,7 @@ def figure_lines(request: RemoteRequest) -> list[str]:
     parts = ttft_parts(request)
     if parts:
         cut = ", ".join(
-            f"{part.name} {_ms(part.duration_s)}" + (" (here)" if part.is_ours else "")
+            f"{part.name} {in_ms(part.duration_s)}" + (" (here)" if part.is_ours else "")
             for part in parts
         )
         lines.append(f"{request.request_id}: TTFT: {cut}")
@@ -31,17 +31,17 @@ def _ours(figures: ArrivalFigures) -> list[str]:
     if counts.source is CountSource.UNKNOWN and counts.total is not None:
         said = [f"{total} (the engine's final count)"]
     if figures.ttft_s is not None:
-        said.append(f"TTFT {_ms(figures.ttft_s)}")
+        said.append(f"TTFT {in_ms(figures.ttft_s)}")
     if figures.answer_s is not None and figures.answer_s != figures.ttft_s:
-        said.append(f"first token of the answer after {_ms(figures.answer_s)}")
+        said.append(f"first token of the answer after {in_ms(figures.answer_s)}")
     if figures.tpot_s is not None:
         at_least = "at least " if figures.is_tpot_at_least else ""
-        said.append(f"TPOT {at_least}{_ms(figures.tpot_s)}")
+        said.append(f"TPOT {at_least}{in_ms(figures.tpot_s)}")
     if figures.gap_p50_s is not None and figures.gap_p95_s is not None:
         name = "ITL" if figures.is_token_by_token else "gap between arrivals"
-        said.append(f"{name} median {_ms(figures.gap_p50_s)}, 95 % {_ms(figures.gap_p95_s)}")
+        said.append(f"{name} median {in_ms(figures.gap_p50_s)}, 95 % {in_ms(figures.gap_p95_s)}")
     if figures.gap_max_s is not None:
-        said.append(f"largest {_ms(figures.gap_max_s)}")
+        said.append(f"largest {in_ms(figures.gap_max_s)}")
     return said
 
 
@@ -53,7 +53,7 @@ def _said(times: EngineTimes) -> str:
         "decode": times.decode_s,
         "in all": times.total_s,
     }
-    words = [f"{name} {_ms(value)}" for name, value in said.items() if value is not None]
+    words = [f"{name} {in_ms(value)}" for name, value in said.items() if value is not None]
     if times.drafted_tokens:
         words.append(f"{times.accepted_tokens or 0:,} of {times.drafted_tokens:,} drafted accepted")
     return ", ".join(words) or "nothing"
@@ -65,5 +65,6 @@ def _burst_note(figures: ArrivalFigures) -> str:
     return f"tokens arrive {figures.tokens_per_read:g} at a time, so gaps say little of the engine"
 
 
-def _ms(seconds: float) -> str:
+def in_ms(seconds: float) -> str:
+    """Return a duration in milliseconds."""
     return f"{seconds * 1e3:.3g} ms"

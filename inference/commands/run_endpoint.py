@@ -22,6 +22,7 @@ from inference.commands.endpoint_arguments import (
 from inference.commands.figure_lines import figure_lines
 from inference.commands.prompts import read_prompts
 from inference.records.arrivals import RemoteAsk, RemoteRun
+from inference.records.endpoints import EndpointInfo
 from inference.records.errors import EndpointError, InputError, PromptError
 from inference.records.options import Sampling
 from inference.records.prompts import UploadedPrompt
@@ -36,6 +37,7 @@ from inference.remote.tries import taken_extras, tried
 from inference.storage.named_files import check_named_file
 
 STDOUT = "-"
+DEFAULT_MODEL = "default"  # what `run` takes where no model is named
 NS = 1e-9
 MOST_NEW_TOKENS = 1_000_000
 # Options of this program's own engine, and what they are when nobody gave them.
@@ -54,7 +56,7 @@ OF_THIS_MACHINE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Order:
+class EndpointOrder:
     """What is asked of the endpoint, before its model is known."""
 
     asks: tuple[RemoteAsk, ...]
@@ -73,7 +75,7 @@ def run_at_endpoint(args: argparse.Namespace) -> int:
     check_silence(args.silence)
     if args.out != STDOUT:
         check_named_file(Path(args.out))
-    order = _order(args)
+    order = endpoint_order(args)
     endpoint = endpoint_of(args.endpoint, args.key_env)
     run = asyncio.run(_run(endpoint, order))
     if run.requests:
@@ -96,7 +98,12 @@ def _check_options(args: argparse.Namespace) -> None:
         raise InputError(msg)
 
 
-def _order(args: argparse.Namespace) -> _Order:
+def endpoint_order(args: argparse.Namespace) -> EndpointOrder:
+    """Return what the prompts and settings of a command ask for.
+
+    Raises:
+        InputError: A setting is none that can be sent, or there is no prompt.
+    """
     if not 1 <= args.max_new_tokens <= MOST_NEW_TOKENS:
         msg = f"--max-new-tokens is {args.max_new_tokens}; give 1 to {MOST_NEW_TOKENS:,}"
         raise InputError(msg)
@@ -123,8 +130,8 @@ def _order(args: argparse.Namespace) -> _Order:
         )
         for one in prompts
     )
-    model = None if args.model == "default" else args.model
-    return _Order(asks=asks, model=model, silence_s=args.silence)
+    model = None if args.model == DEFAULT_MODEL else args.model
+    return EndpointOrder(asks=asks, model=model, silence_s=args.silence)
 
 
 def _check_sampling(sampling: Sampling) -> None:
@@ -139,19 +146,31 @@ def _check_sampling(sampling: Sampling) -> None:
         raise InputError(msg)
 
 
-async def _run(endpoint: Endpoint, order: _Order) -> RemoteRun:
+async def opened(wire: Wire, order: EndpointOrder) -> tuple[EndpointInfo, tuple[RemoteAsk, ...]]:
+    """Return what the server says and takes, and what is asked of it, its model named.
+
+    Raises:
+        InputError: No model is named and the server has several, or it lacks a setting.
+        EndpointError: It does not answer.
+    """
+    info = await identify(wire)
+    model = chosen_model(info, order.model)
+    asks = tuple(replace(one, model_id=model) for one in order.asks)
+    message_for(asks[0], info.engine, ())  # refuses a setting before anything is generated
+    info = await tried(wire, info, model, is_raw=order.is_raw, silence_s=order.silence_s)
+    return info, asks
+
+
+async def _run(endpoint: Endpoint, order: EndpointOrder) -> RemoteRun:
     """Return the run as far as it came; Ctrl-C and SIGTERM close the stream and end it."""
     async with Wire(endpoint) as wire:
-        info = await identify(wire)
-        model = chosen_model(info, order.model)
-        info = await tried(wire, info, model, is_raw=order.is_raw, silence_s=order.silence_s)
+        info, asks = await opened(wire, order)
         sys.stderr.writelines(f"{line}\n" for line in info_lines(info))
         stop_on_termination()
         zero_ns, started_at = perf_counter_ns(), datetime.now(UTC)
         recorders: list[RequestRecorder] = []
         try:
-            for index, wanted in enumerate(order.asks):
-                named = replace(wanted, model_id=model)
+            for index, named in enumerate(asks):
                 message = message_for(named, info.engine, taken_extras(info))
                 planned_s = (perf_counter_ns() - zero_ns) * NS
                 recorder = RequestRecorder(f"r{index}", named, zero_ns=zero_ns, planned_s=planned_s)

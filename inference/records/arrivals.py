@@ -191,6 +191,7 @@ class RemoteRequest:
     Attributes:
         asked_fields: Names of the extra fields that were sent.
         finish: The engine's own word for why it ended; empty where it gave none.
+        is_warm_up: It brought the engine up to its load and is in no figure of that.
         message: Why it failed or was stopped, in a sentence; empty otherwise.
         notes: What a user should know of how it went, in sentences.
     """
@@ -202,10 +203,41 @@ class RemoteRequest:
     usage: Usage | None = None
     times: EngineTimes | None = None
     finish: str = ""
+    is_warm_up: bool = False
     asked_fields: tuple[str, ...] = ()
     state: RunState = RunState.DONE
     message: str = ""
     notes: tuple[str, ...] = ()
+
+
+class Spacing(StrEnum):
+    """How requests follow one another."""
+
+    CLOSED = "closed"  # the next is sent when one has ended
+    CONSTANT = "constant"  # at equal distances, whatever the engine does
+    POISSON = "poisson"  # at random ones, likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadPlan:
+    """How many requests were sent, and when.
+
+    Attributes:
+        concurrency: Requests under way at a time, in a closed loop; None in an open one.
+        rate_per_s: Requests a second on average, in an open loop; None in a closed one.
+        requests: Measured ones.
+        warm_up: Those before them, in the same loop.
+        seed: Of the random distances.
+        is_cold: Each prompt begins with words of its own, so that no prefix is known.
+    """
+
+    spacing: Spacing
+    requests: int
+    concurrency: int | None = None
+    rate_per_s: float | None = None
+    warm_up: int = 0
+    seed: int = 0
+    is_cold: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +245,9 @@ class RemoteRun:
     """Requests that went to one address.
 
     Attributes:
+        load: How they were spaced; None where one followed another for its own sake.
+        lateness_s: How late this program's event loop came to what it had to do, the 99th of a
+            hundred times; None where nobody looked.
         started_at: UTC, at the run's zero.
         versions: Pairs of package name and version, of this side.
     """
@@ -222,4 +257,6 @@ class RemoteRun:
     started_at: datetime
     versions: tuple[tuple[str, str], ...]
     requests: tuple[RemoteRequest, ...]
+    load: LoadPlan | None = None
+    lateness_s: float | None = None
     source: RunSource = RunSource.ENDPOINT

@@ -36,6 +36,7 @@ class RequestRecorder:
         message: Why it failed or was stopped.
         status: The answer's HTTP status; None before there is one.
         is_over: The engine said that nothing follows.
+        is_warm_up: It brings the engine up to its load.
     """
 
     def __init__(self, request_id: str, ask: RemoteAsk, *, zero_ns: int, planned_s: float) -> None:
@@ -45,6 +46,7 @@ class RequestRecorder:
         self.message = ""
         self.status: int | None = None
         self.is_over = False
+        self.is_warm_up = False
         self._zero_ns = zero_ns
         self._planned_s = planned_s
         self._sent_ns: int | None = None
@@ -140,6 +142,7 @@ class RequestRecorder:
             usage=self._usage,
             times=self._times,
             finish=self._finish,
+            is_warm_up=self.is_warm_up,
             asked_fields=self._fields,
             state=self.state,
             message=self.message,

@@ -7,6 +7,7 @@ them damaged. Bytes are written as hexadecimal. No torch.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,24 +30,26 @@ from inference.runs.strict_reading import strict_validator
 REMOTE_SCHEMA = 2  # 1 is that of runs with steps, whose older readers say that 2 is newer
 
 
-def to_json(run: RemoteRun) -> str:
-    """Return the run file of one run."""
-    plain: dict[str, Any] = _runs_model()((run,)).model_dump(mode="json")[0]
+def to_json(runs: RemoteRun | Sequence[RemoteRun]) -> str:
+    """Return the run file of one run, or of several as a list."""
+    several = (runs,) if isinstance(runs, RemoteRun) else tuple(runs)
+    plain: list[dict[str, Any]] = _runs_model()(several).model_dump(mode="json")
+    files = [{"schema_version": REMOTE_SCHEMA, **run} for run in plain]
     return json.dumps(
-        {"schema_version": REMOTE_SCHEMA, **plain},
+        files[0] if len(files) == 1 else files,
         allow_nan=False,
         ensure_ascii=False,
         separators=(",", ":"),
     )
 
 
-def write(run: RemoteRun, path: Path) -> None:
+def write(runs: RemoteRun | Sequence[RemoteRun], path: Path) -> None:
     """Write a run file at once.
 
     Raises:
         InputError: There is no room, or the folder may not be written.
     """
-    write_text(to_json(run), path)
+    write_text(to_json(runs), path)
 
 
 def read(path: Path) -> tuple[RemoteRun, ...]:
