@@ -7,86 +7,20 @@ environment but those of certificates.
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from time import perf_counter_ns
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import httpcore2
 
 from inference.remote.address import Endpoint
+from inference.remote.timed_stream import TimedBackend, TimedStream
 
 CONNECT_LIMIT_S = 5.0
 KEEP_ALIVE_S = 4.0  # uvicorn, which most engines use, closes after 5
 MOST_CONNECTIONS = 1024
-
-
-class TimedStream(httpcore2.AsyncNetworkStream):
-    """A connection that knows when its latest read returned.
-
-    Attributes:
-        reads: How many reads returned.
-        read_ns: When the latest did, on the host's monotonic clock.
-    """
-
-    def __init__(self, inner: httpcore2.AsyncNetworkStream) -> None:
-        self._inner = inner
-        self.reads = 0
-        self.read_ns = 0
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return what came, and stamp it."""
-        received = await self._inner.read(max_bytes, timeout)
-        self.read_ns = perf_counter_ns()
-        self.reads += 1
-        return received
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send bytes."""
-        await self._inner.write(buffer, timeout)
-
-    async def aclose(self) -> None:
-        """Close the connection."""
-        await self._inner.aclose()
-
-    async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Return the connection under TLS, whose reads are stamped too."""
-        return TimedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
-
-    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401  as the class that is extended
-        """Return what is known of the connection."""
-        return self._inner.get_extra_info(info)
-
-
-class TimedBackend(httpcore2.AsyncNetworkBackend):
-    """Opens connections whose reads are stamped."""
-
-    def __init__(self) -> None:
-        # A class in place of it, for where anyio is missing, hides what it is from the types.
-        self._inner = cast("httpcore2.AsyncNetworkBackend", httpcore2.AnyIOBackend())
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.AsyncNetworkStream:
-        """Return a new connection."""
-        inner = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
-        return TimedStream(inner)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait between tries to connect."""
-        await self._inner.sleep(seconds)
 
 
 @dataclass(slots=True)
