@@ -9,11 +9,12 @@ import sys
 from argparse import ArgumentParser
 from contextlib import suppress
 
-from inference.records.endpoints import EndpointInfo
+from inference.records.endpoints import EndpointInfo, EngineGauges
 from inference.records.errors import InputError
 from inference.remote.address import Endpoint, endpoint_at
 from inference.remote.messages import SILENCE_S
 
+MOST_NAMED = 5
 LONGEST_SILENCE_S = 24 * 3600.0
 
 
@@ -79,3 +80,23 @@ def info_lines(info: EndpointInfo) -> list[str]:
         lines.append(f"model {model.model_id}{context}")
     lines += [f"{one.extra.value}: {one.answer.value} ({one.reason})" for one in info.offers]
     return [*lines, *info.notes]
+
+
+def gauge_lines(gauges: EngineGauges | None) -> list[str]:
+    """Return what a metrics page said, a line each; one where there is none."""
+    if gauges is None:
+        return ["load: not known, there is no metrics page"]
+    used = gauges.kv_used_ratio
+    said = {
+        "requests running": gauges.running,
+        "requests waiting": gauges.waiting,
+        "room for K/V in use": None if used is None else f"{used:.1%}",
+        "preemptions since its start": gauges.preemptions,
+    }
+    lines = [
+        f"{name}: {'this version does not say' if value is None else value}"
+        for name, value in said.items()
+    ]
+    if gauges.unreadable:
+        lines.append(f"metrics that could not be read: {', '.join(gauges.unreadable[:MOST_NAMED])}")
+    return lines

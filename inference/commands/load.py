@@ -122,6 +122,7 @@ async def _run_all(
     """Return the loads up to the one that was stopped, and whether one was."""
     from inference.commands.run_endpoint import opened  # noqa: PLC0415  as above
     from inference.remote.connection import Wire  # noqa: PLC0415
+    from inference.remote.gauges import read_gauges  # noqa: PLC0415
     from inference.remote.load import LoadOrder, run_load  # noqa: PLC0415
     from inference.remote.tries import taken_extras  # noqa: PLC0415
 
@@ -132,6 +133,7 @@ async def _run_all(
         stop_on_termination()
         for plan in plans:
             sys.stderr.write(f"{_named(plan)}\n")
+            before = await read_gauges(wire)
             started_at = datetime.now(UTC)
             outcome = await run_load(
                 wire,
@@ -153,6 +155,8 @@ async def _run_all(
                         requests=outcome.requests,
                         load=plan,
                         lateness_s=outcome.lateness_s,
+                        gauges_before=before,
+                        gauges_after=await read_gauges(wire),
                     )
                 )
             if outcome.is_stopped:

@@ -25,6 +25,9 @@ def load_lines(run: RemoteRun, limits: Limits | None) -> list[str]:
         lines.append(f"{name}: sent {rates}, waited here {_spread(figures.wait_s)}")
     if figures.cached_tokens is not None:
         lines.append(f"{name}: {figures.cached_tokens:,} tokens of prompts were known already")
+    if figures.prefix_hit_ratio is not None:
+        share = f"{figures.prefix_hit_ratio:.1%} of the tokens that the engine looked up"
+        lines.append(f"{name}: {share} in its cache of prefixes were there, by its own counters")
     if figures.is_late and run.lateness_s is not None:
         lines.append(
             f"{name}: this side was up to {in_ms(run.lateness_s)} late, so the figures are too; "

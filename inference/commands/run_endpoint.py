@@ -28,8 +28,9 @@ from inference.records.options import Sampling
 from inference.records.prompts import UploadedPrompt
 from inference.records.status import RunState
 from inference.remote.address import Endpoint
-from inference.remote.asking import ask
+from inference.remote.asking import ask, go_on
 from inference.remote.connection import Wire
+from inference.remote.gauges import falls_to_rest
 from inference.remote.identify import chosen_model, identify
 from inference.remote.messages import message_for
 from inference.remote.recorder import RequestRecorder
@@ -39,6 +40,7 @@ from inference.storage.named_files import check_named_file
 STDOUT = "-"
 DEFAULT_MODEL = "default"  # what `run` takes where no model is named
 NS = 1e-9
+REST_LIMIT_S = 3.0  # until an engine has noticed that nobody reads
 MOST_NEW_TOKENS = 1_000_000
 # Options of this program's own engine, and what they are when nobody gave them.
 OF_THIS_MACHINE = {
@@ -161,6 +163,18 @@ async def opened(wire: Wire, order: EndpointOrder) -> tuple[EndpointInfo, tuple[
     return info, asks
 
 
+async def _rest_note(wire: Wire) -> str:
+    """Return whether the engine has left the request that was stopped, in a sentence."""
+    has_left = await falls_to_rest(wire, limit_s=REST_LIMIT_S)
+    if has_left is None:
+        return "the engine does not say whether it has left the request"
+    if has_left:
+        return "the engine runs fewer requests since, or none"
+    return (
+        f"the engine runs as many requests as before {REST_LIMIT_S:g} s after the stream was closed"
+    )
+
+
 async def _run(endpoint: Endpoint, order: EndpointOrder) -> RemoteRun:
     """Return the run as far as it came; Ctrl-C and SIGTERM close the stream and end it."""
     async with Wire(endpoint) as wire:
@@ -181,6 +195,8 @@ async def _run(endpoint: Endpoint, order: EndpointOrder) -> RemoteRun:
         except asyncio.CancelledError:
             if not recorders:
                 raise
+            go_on()
+            recorders[-1].note(await _rest_note(wire))
     return RemoteRun(
         run_id=secrets.token_urlsafe(6),
         endpoint=info,

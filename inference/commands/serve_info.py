@@ -12,9 +12,10 @@ from inference.commands.endpoint_arguments import (
     add_silence_argument,
     check_silence,
     endpoint_of,
+    gauge_lines,
     info_lines,
 )
-from inference.records.endpoints import EndpointInfo
+from inference.records.endpoints import EndpointInfo, EngineGauges
 from inference.remote.address import Endpoint
 from inference.runs.plain_run_file import plain
 
@@ -42,20 +43,25 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what the server says of itself."""
     check_silence(args.silence)
-    info = asyncio.run(_info(endpoint_of(args.address, args.key_env), args))
-    text = json.dumps(plain(info), indent=2) if args.json else "\n".join(info_lines(info))
+    info, gauges = asyncio.run(_info(endpoint_of(args.address, args.key_env), args))
+    both = plain(info) | {"gauges": plain(gauges)}
+    lines = [*info_lines(info), *gauge_lines(gauges)]
+    text = json.dumps(both, indent=2) if args.json else "\n".join(lines)
     write_stdout(f"{text}\n")
     return 0
 
 
-async def _info(endpoint: Endpoint, args: argparse.Namespace) -> EndpointInfo:
+async def _info(
+    endpoint: Endpoint, args: argparse.Namespace
+) -> tuple[EndpointInfo, EngineGauges | None]:
     from inference.remote.connection import Wire  # noqa: PLC0415  not on every GPU machine
+    from inference.remote.gauges import read_gauges  # noqa: PLC0415
     from inference.remote.identify import chosen_model, identify  # noqa: PLC0415
     from inference.remote.tries import tried  # noqa: PLC0415
 
     async with Wire(endpoint) as wire:
         info = await identify(wire)
-        if not args.is_tried:
-            return info
-        model = chosen_model(info, args.model)
-        return await tried(wire, info, model, is_raw=args.raw, silence_s=args.silence)
+        if args.is_tried:
+            model = chosen_model(info, args.model)
+            info = await tried(wire, info, model, is_raw=args.raw, silence_s=args.silence)
+        return info, await read_gauges(wire)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inference.figures.arrivals import ArrivalFigures, arrival_figures
 from inference.figures.latency import percentile
 from inference.records.arrivals import RemoteRequest, RemoteRun, Spacing
+from inference.records.endpoints import EngineGauges
 from inference.records.status import RunState
 
 LATE_S = 0.01
@@ -42,6 +43,8 @@ class LoadFigures:
         good_per_s: Likewise, by the same time.
         undecided: Requests of several tokens that came in one read, so that TPOT is not known.
         cached_tokens: Tokens of their prompts that the engine had; None where it does not say.
+        prefix_hit_ratio: Share of the tokens looked up in the engine's cache of prefixes that it
+            had, by its own counters over the load, warm-up and other users included.
         is_late: This side's event loop was late, so moments are too.
     """
 
@@ -59,6 +62,7 @@ class LoadFigures:
     good_per_s: float | None
     undecided: int | None
     cached_tokens: int | None
+    prefix_hit_ratio: float | None
     is_late: bool
 
 
@@ -107,8 +111,21 @@ def load_figures(run: RemoteRun, limits: Limits | None = None) -> LoadFigures:
         good_per_s=None if good is None else _rate(good, window_s),
         undecided=None if verdicts is None else verdicts.count(None),
         cached_tokens=sum(said) if said else None,
+        prefix_hit_ratio=_prefix_hit_ratio(run.gauges_before, run.gauges_after),
         is_late=run.lateness_s is not None and run.lateness_s > LATE_S,
     )
+
+
+def _prefix_hit_ratio(before: EngineGauges | None, after: EngineGauges | None) -> float | None:
+    """Return the share of hits between two looks; None where the counters do not say, or fell."""
+    if before is None or after is None:
+        return None
+    counts = (before.prefix_hit_tokens, after.prefix_hit_tokens)
+    asked = (before.prefix_asked_tokens, after.prefix_asked_tokens)
+    if counts[0] is None or counts[1] is None or asked[0] is None or asked[1] is None:
+        return None
+    hits, looked_up = counts[1] - counts[0], asked[1] - asked[0]
+    return hits / looked_up if 0 <= hits <= looked_up and looked_up > 0 else None
 
 
 def _is_good(figures: ArrivalFigures, ttft_s: float | None, limits: Limits) -> bool | None:

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from math import isfinite
 
-from inference.records.endpoints import EndpointInfo
+from inference.records.endpoints import EndpointInfo, EngineGauges
 from inference.records.options import Sampling
 from inference.records.prompts import ChatMessage
 from inference.records.status import RunState
@@ -246,6 +246,8 @@ class RemoteRun:
 
     Attributes:
         load: How they were spaced; None where one followed another for its own sake.
+        gauges_before: What the engine's metrics page said before a load; None where none was read.
+        gauges_after: Likewise afterwards.
         lateness_s: How late this program's event loop came to what it had to do, the 99th of a
             hundred times; None where nobody looked.
         started_at: UTC, at the run's zero.
@@ -259,4 +261,6 @@ class RemoteRun:
     requests: tuple[RemoteRequest, ...]
     load: LoadPlan | None = None
     lateness_s: float | None = None
+    gauges_before: EngineGauges | None = None
+    gauges_after: EngineGauges | None = None
     source: RunSource = RunSource.ENDPOINT

@@ -80,3 +80,28 @@ class EndpointInfo:
     def offer(self, extra: Extra) -> Offer:
         """Return what is known of an extra."""
         return next(one for one in self.offers if one.extra is extra)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineGauges:
+    """What an engine's metrics page said at one moment, over all its data-parallel engines.
+
+    None where this version does not say. Counters are since the engine's start.
+
+    Attributes:
+        running: Requests that it computes for.
+        waiting: Requests in its queue.
+        kv_used_ratio: Share of its room for K/V that is in use; the mean over the engines.
+        prefix_asked_tokens: Tokens of prompts that were looked up in its cache of prefixes.
+        prefix_hit_tokens: Of those, how many it had.
+        preemptions: How often it took a request's room away.
+        unreadable: Names of metrics whose lines could not be read.
+    """
+
+    running: int | None = None
+    waiting: int | None = None
+    kv_used_ratio: float | None = None
+    prefix_asked_tokens: int | None = None
+    prefix_hit_tokens: int | None = None
+    preemptions: int | None = None
+    unreadable: tuple[str, ...] = ()

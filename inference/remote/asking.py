@@ -73,6 +73,13 @@ async def ask(
         raise
 
 
+def go_on() -> None:
+    """Let a task that was cancelled, and has closed its streams, wait for something again."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+
+
 async def _try(
     wire: Wire,
     message: Message,

@@ -16,7 +16,7 @@ from time import perf_counter_ns
 
 from inference.records.arrivals import LoadPlan, RemoteAsk, RemoteRequest, Spacing
 from inference.records.endpoints import EngineKind, Extra
-from inference.remote.asking import ask
+from inference.remote.asking import ask, go_on
 from inference.remote.connection import Wire
 from inference.remote.messages import SILENCE_S, message_for
 from inference.remote.recorder import RequestRecorder
@@ -94,6 +94,7 @@ async def run_load(wire: Wire, plan: LoadPlan, order: LoadOrder) -> LoadOutcome:
             await load.open_loop()
     except asyncio.CancelledError:
         is_stopped = True
+        go_on()
     finally:
         watch.cancel()
         with suppress(asyncio.CancelledError):

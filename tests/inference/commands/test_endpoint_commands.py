@@ -188,6 +188,7 @@ def test_a_signal_closes_the_stream_and_saves_what_came(
     assert "Traceback" not in said_text
     assert server.closed.wait(20)
     assert kept.requests[0].state is RunState.STOPPED
+    assert kept.requests[0].notes == ("the engine does not say whether it has left the request",)
 
 
 def test_serve_info_says_what_is_there_and_asks_for_no_token(
@@ -201,6 +202,20 @@ def test_serve_info_says_what_is_there_and_asks_for_no_token(
     assert "token ids: documented (not tried yet)" in lines
     assert "the engine's own times: documented (needs --enable-per-request-metrics)" in lines
     assert {one.method for one in server.received} == {"GET"}
+
+
+def test_serve_info_says_what_the_engine_does_now(
+    server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = b"vllm:num_requests_running 2\nvllm:kv_cache_usage_perc 0.125\n"
+    server.routes["/metrics"] = Script((page,), kind="text/plain")
+
+    main(["serve-info", server.address])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "requests running: 2" in lines
+    assert "room for K/V in use: 12.5%" in lines
+    assert "requests waiting: this version does not say" in lines
 
 
 def test_serve_info_prints_json_of_what_was_tried(

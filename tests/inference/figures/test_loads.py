@@ -16,7 +16,7 @@ from inference.records.arrivals import (
     Spacing,
     Usage,
 )
-from inference.records.endpoints import EndpointInfo, EngineKind
+from inference.records.endpoints import EndpointInfo, EngineGauges, EngineKind
 from inference.records.status import RunState
 from inference.remote.chunks import Chunk
 from tests.inference.remote.requests import recorded
@@ -116,6 +116,20 @@ def test_what_is_not_known_is_none_and_never_0() -> None:
     assert (figures.tokens_per_s, figures.cached_tokens, figures.good) == (None, None, None)
     assert figures.tpot_s == Spread(p50=None, p95=None, p99=None)
     assert (nothing.finished, nothing.finished_per_s, nothing.sent_per_s) == (0, None, None)
+
+
+def test_prefix_hits_are_those_of_the_engines_own_counters_over_the_load() -> None:
+    before = EngineGauges(prefix_asked_tokens=100, prefix_hit_tokens=10)
+    after = EngineGauges(prefix_asked_tokens=180, prefix_hit_tokens=70)
+    run = replace(run_of(CLOSED, FIRST), gauges_before=before, gauges_after=after)
+
+    assert load_figures(run).prefix_hit_ratio == 0.75
+    assert load_figures(replace(run, gauges_after=before)).prefix_hit_ratio is None
+    assert load_figures(replace(run, gauges_after=EngineGauges())).prefix_hit_ratio is None
+    assert (
+        load_figures(replace(run, gauges_before=after, gauges_after=before)).prefix_hit_ratio
+        is None
+    )
 
 
 def test_a_load_in_which_this_side_was_late_is_marked() -> None:
