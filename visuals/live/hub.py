@@ -345,6 +345,8 @@ class Hub:
         with self._lock:
             run.viewers -= 1
             run.last_seen_s = self._now()
+            if not run.viewers:
+                run.looks.forget()
 
     def page_opened(self, run: LiveRun) -> None:
         """Count a page that is going to draw the run: one that is held waits for it."""

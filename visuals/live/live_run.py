@@ -17,6 +17,7 @@ from inference.records.run import Request, RunTrace
 from inference.records.status import RunState
 from inference.records.telemetry import Unavailable
 from inference.runs.trace_builder import Recording
+from visuals.live.looks import Looks
 from visuals.live.model_slot import HeldModel
 from visuals.live.page_hold import PageHold
 from visuals.live.playback import Replay
@@ -55,6 +56,7 @@ class LiveRun:
         notice: What the viewer must know while the run goes on; empty when all is well.
         split_every: One step in this many is timed in parts; None when none is.
         hold: What it waits for before its first step.
+        looks: The newest look at it, which its viewers share.
         owner: The visitor who asked for it; empty where visitors are not told apart.
     """
 
@@ -83,6 +85,7 @@ class LiveRun:
     notice: str = ""
     split_every: int | None = None
     hold: PageHold = field(default_factory=PageHold)
+    looks: Looks = field(default_factory=Looks)
     owner: str = ""
 
     @classmethod

@@ -3,7 +3,7 @@
 The viewer must know the run's token and come from this very host. It gets what it has not seen,
 draws it and acknowledges, with the time that drawing took; a slow viewer gets fewer, larger frames
 and never a queue. Frames are built off the event loop, so that a frame that takes long holds up no
-other viewer.
+other viewer, and one is built for all viewers who have drawn as much (looks.py).
 
 A run is held until its pages are drawn (page_hold.py): to acknowledge a frame of a held run is to
 say that the page is quiet. While a prefill runs no frame is built, nor in the first steps after it.
@@ -30,6 +30,7 @@ from visuals.live.frame_tokens import Frame
 from visuals.live.frames import frame
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.live.looks import Look, Made
 from visuals.live.tally import Tally
 from visuals.live.viewers import (
     ACKNOWLEDGE_TIMEOUT_S,
@@ -130,6 +131,7 @@ class _Viewer:
         self._run = run
         self._cursor = cursor
         self._tally = Tally()
+        self._seen: Look | None = None  # that all of was built
         self._drawn: tuple[RunStatus, int] | None = None  # where the run stood, and items of it
         self._drawn_s = -math.inf
         self._is_quiet = False
@@ -147,20 +149,31 @@ class _Viewer:
     def build(self) -> _Built:
         """Return the next frame; it takes the hub's lock and up to a quarter of a second."""
         busy_s = time.thread_time()
-        status = self._hub.status(self._run)
-        trace = self._hub.snapshot(self._run)
-        is_needed = self._needs(status, trace, time.monotonic())
-        update = frame(trace, status, self._cursor, self._tally) if is_needed else None
-        text = None if update is None else json.dumps(update, allow_nan=False)
+        now_s = time.monotonic()
+        look = self._run.looks.newest(self._seen, now_s, self._take_look)
+        status, trace = look.status, look.trace
+        is_needed = self._needs(status, trace, now_s)
+        made = look.frame(self._cursor, partial(self._make, look)) if is_needed else None
+        update = made.update if made is not None else None
+        is_whole = update is None or update["to"] == update["total"]
+        self._seen = look if is_whole else None
         return _Built(
             update=update,
-            text=text,
+            text=made.text if made is not None else None,
             busy_s=time.thread_time() - busy_s,
             samples=trace.telemetry if trace is not None else (),
             is_final=status.state.is_final,
-            is_whole=update is None or update["to"] == update["total"],
+            is_whole=is_whole,
             is_held=status.is_held,
         )
+
+    def _take_look(self) -> Look:
+        status = self._hub.status(self._run)
+        return Look(status=status, trace=self._hub.snapshot(self._run), at_s=time.monotonic())
+
+    def _make(self, look: Look) -> Made:
+        update = frame(look.trace, look.status, self._cursor, self._tally)
+        return Made(update=update, text=json.dumps(update, allow_nan=False))
 
     def acknowledge(self, built: _Built, sent_s: float, said: str) -> None:
         """Take it that the viewer has drawn a frame, and is quiet where the run is held."""
