@@ -18,6 +18,7 @@ from visuals.live.app_services import (
     app_fair_use,
     app_hub,
     app_keys,
+    app_presenting,
     app_saver,
     app_templates,
 )
@@ -26,6 +27,7 @@ from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
 from visuals.live.guards import ContentPolicy, HostGuard, named_hosts, own_address, own_names
 from visuals.live.page_addresses import page_routes
+from visuals.live.present_route import present_routes
 from visuals.live.roofs_route import roofs_routes
 from visuals.live.route import live_routes
 from visuals.live.server_route import server_routes
@@ -75,6 +77,7 @@ routes = [
     *check_routes(app_hub()),
     *roofs_routes(app_hub()),
     *server_routes(app_hub()),
+    *present_routes(app_presenting()),
     *panel_routes(),
     *page_routes(),
 ]

@@ -9,6 +9,7 @@ from pathlib import Path
 from inference.runs.store import RunStore
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.groups import Groups
+from visuals.live.presenting import Presenting
 from visuals.pages.markdown import INVISIBLE_SPACE
 
 
@@ -20,12 +21,14 @@ class Stage:
         store: Of a folder that is not there until a test puts another store here.
         problem: Why runs cannot be kept.
         page: Which page is shown, where the script has several.
+        presenting: The presentation that the watchers' page follows.
     """
 
     under_test: HubUnderTest = field(default_factory=HubUnderTest)
     store: RunStore = field(default_factory=lambda: RunStore(Path("no-such-folder")))
     problem: str = ""
     page: str = "live"
+    presenting: Presenting = field(default_factory=lambda: Presenting(HubUnderTest().hub))
     _groups: Groups | None = None
 
     @property

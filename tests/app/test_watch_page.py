@@ -12,6 +12,7 @@ from inference.process.messages import RunEnded
 from inference.records.status import RunState
 from tests.app.stage import STAGE
 from tests.visuals.live_doubles import HubUnderTest
+from visuals.live.presenting import Presenting, Seat
 
 pytestmark = pytest.mark.app
 
@@ -25,6 +26,7 @@ PRESSED = (
 @pytest.fixture
 def hub() -> HubUnderTest:
     STAGE.under_test = HubUnderTest()
+    STAGE.presenting = Presenting(STAGE.under_test.hub)
     return STAGE.under_test
 
 
@@ -68,3 +70,42 @@ def test_an_address_names_the_run_and_one_that_is_not_here_is_said(hub: HubUnder
     page.run()
     assert not page.warning
     assert followed(page) == [run.run_id]
+
+
+def stage_is_on(page: AppTest) -> bool:
+    data = [json.loads(each.proto.json) for each in page.get("bidi_component")]
+    [stage] = [one["stage"] for one in data if "stage" in one]
+    assert stage["role"] == "viewer"
+    return stage["on"]
+
+
+def test_a_watcher_is_shown_what_is_presented_and_keeps_it_when_the_presenter_leaves(
+    hub: HubUnderTest,
+) -> None:
+    first = hub.begin()
+    hub.engine.reply(RunEnded(run_id=first.run_id, state=RunState.DONE, message=""))
+    newest = hub.begin()
+    hub.engine.reply(RunEnded(run_id=newest.run_id, state=RunState.DONE, message=""))
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+    assert (followed(page), stage_is_on(page)) == ([newest.run_id], False)
+
+    seat = Seat(wake=lambda: None, may_present=True)
+    STAGE.presenting.take(seat, first)
+    page.run()
+    assert (followed(page), stage_is_on(page)) == ([first.run_id], True)
+    STAGE.presenting.leave(seat)
+    page.run()
+    assert (followed(page), stage_is_on(page)) == ([first.run_id], False)
+
+    later = hub.begin()
+    assert followed(page.run()) == [later.run_id]
+
+
+def test_a_watcher_who_asks_to_present_is_refused_in_a_sentence(hub: HubUnderTest) -> None:
+    hub.begin()
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["present"] = "1"
+    page.run()
+
+    assert page.warning[0].value.startswith("You cannot present: this link is for watching only")
+    assert not stage_is_on(page)

@@ -14,6 +14,7 @@ from visuals.live.fair_use import FairUse, limits_from
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
 from visuals.live.page_hold import HOLD_S
+from visuals.live.presenting import Presenting
 from visuals.live.run_saver import RunSaver
 from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 
@@ -56,6 +57,12 @@ def app_hub() -> Hub:
 def app_groups() -> Groups:
     """Return the process's groups, on its one hub."""
     return Groups(app_hub())
+
+
+@cache
+def app_presenting() -> Presenting:
+    """Return the process's one presentation, of runs of its one hub."""
+    return Presenting(app_hub())
 
 
 @cache

@@ -21,6 +21,7 @@ from visuals.live.live_run import LiveRun
 from visuals.live.viewers import (
     ACKNOWLEDGE_TIMEOUT_S,
     FRAME_INTERVAL_S,
+    is_viewers,
     next_text,
     off_the_loop,
     serve_viewer,
@@ -56,7 +57,7 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
                 message = asyncio.ensure_future(next_text(socket))
                 if text == "a":
                     sent_s = None
-                elif may_operate(socket.scope):
+                elif may_operate(socket.scope) and not is_viewers(socket):
                     await off_the_loop(partial(obey, text, hub, run, feed))
             elif sent_s is not None and time.monotonic() - sent_s > ACKNOWLEDGE_TIMEOUT_S:
                 raise TimeoutError

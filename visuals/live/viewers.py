@@ -78,10 +78,17 @@ async def next_text(socket: WebSocket) -> str:
 
 def may_watch(socket: WebSocket, run: LiveRun) -> bool:
     """Tell whether the token is right and the page that asks is ours."""
-    token = socket.query_params.get("k", "")
-    if not hmac.compare_digest(token.encode(), run.token.encode()):
-        return False
-    return is_from_here(socket)
+    return has_token(run, socket.query_params.get("k", "")) and is_from_here(socket)
+
+
+def has_token(run: LiveRun, token: str) -> bool:
+    """Tell whether this is the run's token; takes as long for any."""
+    return hmac.compare_digest(token.encode("utf-8", "replace"), run.token.encode())
+
+
+def is_viewers(socket: WebSocket) -> bool:
+    """Tell whether the page was opened by a viewers' link, and so steers nothing."""
+    return socket.query_params.get("as") == "viewer"
 
 
 def is_from_here(socket: WebSocket) -> bool:

@@ -21,6 +21,7 @@ from visuals.pages.composer import current_order, prompt_box, prompt_tools
 from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import LivePageState
 from visuals.pages.panels import run_panel
+from visuals.pages.presenter import stage_of_address
 from visuals.pages.recorded import recorded_line
 from visuals.pages.run_settings import Pace, pace_of
 from visuals.pages.session import bound, change, enter_page, session, take_settings, value_of
@@ -69,10 +70,11 @@ def live_page(hub: Hub) -> None:
     else:
         with st.container(key="steps"):  # there before the slider is, so that nothing moves
             earlier = earlier_step(hub, state, run)
+        stage = stage_of_address()
         if earlier is None:
-            run_panel(hub, run, state=shown)
+            run_panel(hub, run, state=shown, stage=stage)
         else:
-            run_panel(hub, earlier, label=EARLIER, state=earlier.state)
+            run_panel(hub, earlier, label=EARLIER, state=earlier.state, stage=stage)
 
 
 def _state() -> LivePageState:
@@ -232,7 +234,7 @@ def _recorded(hub: Hub) -> None:
         "Press **Start** to make your own here.",
     )
     run = hub.adopt(trace)
-    run_panel(hub, run, key="recorded")
+    run_panel(hub, run, key="recorded", stage=stage_of_address())
 
 
 def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:

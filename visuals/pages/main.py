@@ -9,7 +9,7 @@ import streamlit as st
 
 from inference.counting.shape_jobs import app_shape_jobs
 from visuals.live.access import Role
-from visuals.live.app_services import app_hub, app_saver, app_store
+from visuals.live.app_services import app_hub, app_presenting, app_saver, app_store
 from visuals.live.check_route import CHECK_PAGE
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
@@ -36,7 +36,7 @@ def show_tour() -> None:
 
 def show_watch() -> None:
     """Show the Live page as those see it who may only watch."""
-    watch_page(visitor_hub())
+    watch_page(visitor_hub(), app_presenting())
 
 
 def show_live() -> None:

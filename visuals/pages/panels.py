@@ -13,9 +13,11 @@ from visuals.live.frames import frame
 from visuals.live.hub import WATCHED_SPLIT, Hub
 from visuals.live.live_run import LiveRun
 from visuals.pages.measure_controls import start_measuring
+from visuals.pages.presenter import say_in_address
 from visuals.pages.session import panel_state, session
 from visuals.pages.widget_keys import PANELS
 from visuals.panel.component import live_panel
+from visuals.panel.stage import Stage
 
 POLL_S = 0.5
 PARTS = ("linear", "attention")  # what the roofline shows of steps that are timed in parts
@@ -29,6 +31,7 @@ def run_panel(  # noqa: PLR0913  each is one thing that a page says of the panel
     label: str = "",
     state: RunState | None = None,
     panels: Sequence[str] | None = None,
+    stage: Stage | None = None,
 ) -> None:
     """Show the panel; where it gets no WebSocket, feed it twice a second instead.
 
@@ -39,6 +42,7 @@ def run_panel(  # noqa: PLR0913  each is one thing that a page says of the panel
         label: Stands before the model's name.
         state: The run's state that the page's buttons were drawn for; None where there are none.
         panels: Names of the panels shown; None for all.
+        stage: What the panel needs to present or to follow; None for neither.
     """
     state = state or run.state
     if session().is_polling:
@@ -50,12 +54,18 @@ def run_panel(  # noqa: PLR0913  each is one thing that a page says of the panel
         label=label,
         state=state,
         panels=panels,
+        stage=stage,
         on_measure=partial(start_measuring, hub, MeasureCeilings()),
+        on_presenting=partial(say_in_address, key) if _presents(stage) else None,
     )
     _time_parts(hub, run, result.part)
     if result.transport == "poll":
         session().is_polling = True
         st.rerun()
+
+
+def _presents(stage: Stage | None) -> bool:
+    return stage is not None and stage["role"] == "presenter"
 
 
 def shows_parts() -> bool:

@@ -46,6 +46,7 @@ class Session:
         page: The page shown.
         config: The config.json that was uploaded on the Roofline page; None for none.
         is_polling: The live panel could not open its WebSocket; the page feeds it.
+        watched: The run that a presenter showed last, and which was the newest run then.
     """
 
     run: RunSettings = field(default_factory=RunSettings)
@@ -62,6 +63,7 @@ class Session:
     replay: ReplayState | None = None
     config: bytes | None = None
     is_polling: bool = False
+    watched: tuple[str, str] = ("", "")
     page: str = ""
     drawn: set[str] = field(default_factory=set)
 

@@ -9,12 +9,18 @@ from visuals.live.app_services import app_fair_use, app_groups, app_hub, app_key
 from visuals.live.fair_use import VisitorHub
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
+from visuals.live.viewer_link import WATCH_PARAMETER
 from visuals.live.watching import WatchingHub
 
 
 def visitor_role() -> Role:
-    """Return what the visitor may do: on a server without keys, everything."""
+    """Return what the visitor may do: on a server without keys, everything.
+
+    Whoever opens a viewer's link only watches there, whatever else they may do.
+    """
     keys = _keys()
+    if st.query_params.get(WATCH_PARAMETER) == "1":
+        return Role.WATCH
     if keys is None:
         return Role.OPERATE
     return keys.role_of_cookies(st.context.cookies.to_dict()) or Role.WATCH
@@ -39,5 +45,11 @@ def visitor_groups() -> Groups:
     return app_groups().on(visitor_hub()) if visitor_name() else app_groups()
 
 
+def server_keys() -> tuple[AccessKeys | None, str]:
+    """Return the server's keys, None where nobody is asked, and where it listens."""
+    address = st.get_option("server.address") or ""
+    return app_keys(address), address
+
+
 def _keys() -> AccessKeys | None:
-    return app_keys(st.get_option("server.address") or "")
+    return server_keys()[0]

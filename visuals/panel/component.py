@@ -27,6 +27,7 @@ from visuals.charts import (
 from visuals.live.live_run import LiveRun
 from visuals.panel.modules import loader, styles
 from visuals.panel.routes import scripts_address, vega_address
+from visuals.panel.stage import Stage
 
 if TYPE_CHECKING:
     from streamlit.components.v2.bidi_component import ComponentResult
@@ -81,7 +82,9 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
     frame: dict[str, object] | None = None,
     label: str = "",
     panels: Sequence[str] | None = None,
+    stage: Stage | None = None,
     on_measure: Callable[[], None] | None = None,
+    on_presenting: Callable[[], None] | None = None,
 ) -> ComponentResult:
     """Show a run and return what the panel says: state, transport, cursor, capture and part.
 
@@ -97,7 +100,10 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
             ``cursor``; a frame that starts at 0 is drawn from scratch.
         label: Stands before the model's name, such as "recorded run".
         panels: Names of those shown below the header, by ``live_panel.js``; None for all.
+        stage: What the panel needs to present or to follow a presenter; None for a page that does
+            neither.
         on_measure: Called when somebody asks in the panel for the roofs to be measured.
+        on_presenting: Called when presenter mode was switched on or off in the panel.
     """
     data: dict[str, object] = {
         "run_id": run.run_id,
@@ -110,6 +116,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
         "specs": chart_specs(),
         "explanations": EXPLANATIONS,
         "panels": None if panels is None else list(panels),
+        "stage": stage,
     }
     if frame is not None:
         data["frame"] = frame
@@ -123,6 +130,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
             "capture": None,
             "part": "step",
             "measure": 0,
+            "presenting": None,
         },
         on_state_change=_nothing,
         on_transport_change=_nothing,
@@ -130,6 +138,7 @@ def live_panel(  # noqa: PLR0913  each is one thing that a page knows of the run
         on_capture_change=_nothing,
         on_part_change=_nothing,
         on_measure_change=on_measure or _nothing,
+        on_presenting_change=on_presenting or _nothing,
     )
 
 

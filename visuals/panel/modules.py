@@ -28,6 +28,7 @@ _STYLE_ORDER = (  # of two rules that weigh the same the later one holds
     "cache_account",
     "next_token",
     "some",
+    "present",
 )
 _DIGEST_LETTERS = 16
 

@@ -159,3 +159,19 @@ def test_what_a_watcher_asks_for_reaches_no_engine(under_test: CapturedHub) -> N
 
     assert blocks.header["blocks"][0]["qn"] == 5
     assert len(under_test.captures()) == asked
+
+
+def test_what_a_viewers_page_asks_for_reaches_no_engine_though_nobody_needs_a_key(
+    under_test: CapturedHub, client: TestClient
+) -> None:
+    run = under_test.begin_captured()
+    under_test.attended(run, FIRST)
+
+    address = f"/live/attention/{run.run_id}?k={run.token}&as=viewer"
+    with client.websocket_connect(address) as socket:
+        socket.receive_bytes()
+        socket.send_text('{"capture": {"layer": 0, "head": 1, "all": false}}')
+        socket.send_text("a")
+        assert taken_apart(socket.receive_bytes()).header["kind"] == "blocks"
+
+    assert under_test.captures() == []

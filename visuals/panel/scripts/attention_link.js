@@ -33,12 +33,13 @@ export class AttentionLink {
   /**
    * @param {string} runId
    * @param {string} token
+   * @param {string} role A viewer's page asks the engine for nothing.
    */
-  open(runId, token) {
+  open(runId, token, role) {
     this.close();
     this.tries = 0;
     this.isWanted = true;
-    this.address = socketAddress(this.base, "attention", runId, { k: token });
+    this.address = socketAddress(this.base, "attention", runId, { k: token, as: role });
     this.timer = setTimeout(() => this.connect()); // of several openings at once only the last
   }
 

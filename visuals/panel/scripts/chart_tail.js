@@ -9,7 +9,7 @@
 /** @import { Store } from "./store.js" */
 /** @import { Picture, TailPainter } from "./tail_painters.js" */
 
-import { clearedPen, make } from "./elements.js";
+import { clearedPen, make, pixelRatio } from "./elements.js";
 
 export class ChartTail {
   /**
@@ -85,7 +85,7 @@ export class ChartTail {
    */
   paint(view, { left, top, right, bottom, text, font }) {
     const [width, height] = [view.width(), view.height()];
-    const size = { width: width + left + right, height: height + top + bottom, scale: window.devicePixelRatio || 1 };
+    const size = { width: width + left + right, height: height + top + bottom, scale: pixelRatio() };
     this.canvas.style.width = size.width + "px";
     this.canvas.style.height = size.height + "px";
     this.canvas.hidden = !this.isOpen;

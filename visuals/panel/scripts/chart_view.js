@@ -3,7 +3,7 @@
 /** @import { Context, Theme } from "./types.js" */
 
 import { ChartTail } from "./chart_tail.js";
-import { make } from "./elements.js";
+import { isEnlarged, make } from "./elements.js";
 import { Place } from "./place.js";
 import { copied } from "./store.js";
 import { TAILS } from "./tail_painters.js";
@@ -63,6 +63,25 @@ export function dataNames(spec) {
   return names;
 }
 
+/**
+ * The panel's own tip in place of Vega's, which lies under presenter mode.
+ * @param {{ show(anchor: { getBoundingClientRect(): DOMRect }, nodes: Node[]): void, hide(): void }} tip
+ */
+export function tipOf(tip) {
+  return (
+    /** @type {unknown} */ _handler,
+    /** @type {MouseEvent | null} */ event,
+    /** @type {unknown} */ _item,
+    /** @type {Record<string, string> | string | null | undefined} */ value,
+  ) => {
+    if (!value || !event) return tip.hide(); // no event where Vega clears up
+    const { clientX, clientY } = event;
+    const lines = typeof value === "string" ? [value] : Object.entries(value).map(([name, text]) => `${name}: ${text}`);
+    const spot = { getBoundingClientRect: () => new DOMRect(clientX, clientY, 1, 1) };
+    return tip.show(spot, lines.map((line) => make("p", null, line)));
+  };
+}
+
 export class ChartView {
   /**
    * @param {HTMLElement} node
@@ -117,9 +136,10 @@ export class ChartView {
     const holder = make("div", "vega");
     const result = await embed(holder, spec, {
       actions: false,
-      renderer: "canvas",
+      renderer: isEnlarged() ? "svg" : "canvas",
       config: vegaConfig(this.ctx.theme, { hasLegend: this.hasLegend }),
       logLevel: ERRORS_ONLY,
+      ...(isEnlarged() ? { tooltip: tipOf(this.ctx.tip) } : {}),
     });
     if (this.isClosed) {
       result.finalize();

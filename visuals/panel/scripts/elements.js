@@ -93,6 +93,23 @@ export function withAlpha(colour, alpha) {
   return `color-mix(in srgb, ${colour} ${Math.round(alpha * 100)}%, transparent)`;
 }
 
+let enlarged = 1; // how far presenter mode enlarges the page
+
+/** @param {number} by */
+export function enlarge(by) {
+  enlarged = by;
+}
+
+/** How many of the screen's pixels there are to one of the page's. */
+export function pixelRatio() {
+  return (window.devicePixelRatio || 1) * enlarged;
+}
+
+/** Whether the page is enlarged, which makes Vega's canvases coarse, and its SVG not. */
+export function isEnlarged() {
+  return enlarged !== 1;
+}
+
 /**
  * A canvas's pen at the screen's own resolution, on a cleared canvas.
  * @param {HTMLCanvasElement} canvas

@@ -6,39 +6,18 @@
 /** @import { Acknowledge, Component, Context, Frame, PanelClass } from "./types.js" */
 /** @import { UntilLoaded } from "./vega.js" */
 
-import { BatchPanel } from "./batch.js";
-import { CachePanel } from "./cache.js";
 import { make, readTheme } from "./elements.js";
-import { HeaderPanel } from "./header.js";
-import { LatencyPanel } from "./latency.js";
-import { MaskPanel } from "./mask_panel.js";
-import { NextTokenPanel } from "./next_token.js";
 import { PageMessages } from "./page_messages.js";
 import { PanelGuard } from "./panel_guard.js";
-import { untilQuiet } from "./quiet.js";
-import { RooflinePanel } from "./roofline.js";
+import { PANELS, WIDE_PANELS } from "./panel_list.js";
+import { presentingOf } from "./presenting.js";
+import { HIDDEN_TAB_MS, untilQuiet, untilShown } from "./quiet.js";
 import { RunLink, socketAddress } from "./run_link.js";
 import { Store } from "./store.js";
 import { Hover, Tip } from "./tip.js";
-import { TokensPanel } from "./tokens.js";
-import { UtilizationPanel } from "./utilization.js";
 import { Vega } from "./vega.js";
-import { WeightReusePanel } from "./weight_reuse.js";
 
-/** @type {[string, PanelClass][]} Each with the name by which a page asks for some of them. */
-const WIDE_PANELS = [["head", HeaderPanel], ["tokens", TokensPanel], ["batch", BatchPanel]];
-/** @type {[string, PanelClass][]} */
-const PANELS = [
-  ["mask", MaskPanel],
-  ["roofline", RooflinePanel],
-  ["latency", LatencyPanel],
-  ["weights", WeightReusePanel],
-  ["kv", CachePanel],
-  ["utilization", UtilizationPanel],
-  ["next", NextTokenPanel],
-];
 const POLL_MS = 400; // between two frames that the page hands over
-const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
 /** @type {Record<string, string>} */
 const WAITS = {
@@ -48,14 +27,6 @@ const WAITS = {
   paused: "Comes with the first step: press Step or Resume.",
 };
 const NO_CHARTS = "The charts could not be loaded; trying again.";
-
-/** Resolves when what was changed has been painted. */
-async function untilShown() {
-  await new Promise((resolve) => {
-    requestAnimationFrame(() => setTimeout(resolve));
-    setTimeout(resolve, HIDDEN_TAB_MS);
-  });
-}
 
 export class LivePanel {
   /**
@@ -102,6 +73,8 @@ export class LivePanel {
     this.afterwards = []; // what asks the page for sizes, which then lays it out once
     /** @type {PanelGuard[]} */
     this.guards = [];
+    /** @type {Map<string, HTMLElement>} */
+    this.boxes = new Map(); // of the panels below the header, by name
     this.root.append(this.trouble);
     const grid = make("div", "grid");
     this.root.classList.toggle("some", Boolean(component.data.panels));
@@ -118,6 +91,7 @@ export class LivePanel {
     this.pending = null;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.asking = undefined;
+    this.presenting = presentingOf(component.data, this);
     this.follow();
   }
 
@@ -129,7 +103,28 @@ export class LivePanel {
   add(panels, parent) {
     const named = this.component.data.panels;
     const shown = panels.filter(([name]) => !named || name === "head" || named.includes(name));
-    for (const [, PanelOf] of shown) this.guards.push(new PanelGuard(PanelOf, parent, this.ctx));
+    for (const [name, PanelOf] of shown) {
+      const guard = new PanelGuard(PanelOf, parent, this.ctx);
+      this.guards.push(guard);
+      if (guard.panel && name !== "head") this.boxes.set(name, guard.panel.box);
+    }
+  }
+
+  /** What is drawn: the page's run, or in its place the one that is presented. */
+  get data() {
+    return { ...this.component.data, ...this.presenting?.run };
+  }
+
+  /** @param {boolean} isOn Presenter mode was switched on or off. */
+  tell(isOn) {
+    this.messages.send("presenting", isOn);
+  }
+
+  /** Another run may be presented, or none any more. */
+  changed() {
+    if (!this.run.id) return;
+    this.ctx.data = this.data;
+    if (this.data.run_id !== this.run.id) this.follow();
   }
 
   /**
@@ -139,16 +134,18 @@ export class LivePanel {
   call(component) {
     this.component = component;
     this.messages.call(component);
-    this.ctx.data = component.data;
+    this.presenting?.call(component.data);
+    const { data } = this;
+    this.ctx.data = data;
     this.retheme();
-    if (component.data.run_id !== this.run.id) this.follow();
-    else if (component.data.frame) this.fed(component.data.frame);
+    if (data.run_id !== this.run.id) this.follow();
+    else if (data.frame && !this.presenting?.run) this.fed(data.frame);
     this.tellConnection();
   }
 
   // Each run has an object of its own: what was begun for another one finds it changed.
   follow() {
-    const { frame } = this.component.data;
+    const frame = this.presenting?.run ? undefined : this.component.data.frame;
     this.messages.reset();
     this.isDrawnByPage = Boolean(frame);
     this.restart();
@@ -158,10 +155,11 @@ export class LivePanel {
 
   restart() {
     clearTimeout(this.asking);
-    this.run = { id: this.component.data.run_id, cursor: 0, hasStep: false };
+    this.run = { id: this.data.run_id, cursor: 0, hasStep: false };
     this.pending = null;
     this.store.reset();
     for (const guard of this.guards) guard.reset();
+    this.presenting?.reset();
     this.root.dataset.run = this.run.id;
     delete this.root.dataset.steps;
   }
@@ -175,7 +173,7 @@ export class LivePanel {
   }
 
   address() {
-    const { token } = this.component.data;
+    const { token } = this.data;
     return socketAddress(this.base, "run", this.run.id, { k: token, from: String(this.run.cursor) });
   }
 
@@ -232,7 +230,7 @@ export class LivePanel {
     await Promise.all(updates);
     if (run !== this.run || this.isClosed) return; // another run is followed by now
     const tookMs = performance.now() - beganAt;
-    this.messages.sendState(frame.run.state);
+    this.messages.sendState(frame.run.state, run.id);
     if (frame.run.held && frame.to === frame.total && !this.link.isFed) {
       await this.settle(frame);
       if (run !== this.run || this.isClosed) return;
@@ -259,6 +257,7 @@ export class LivePanel {
    */
   sayWaiting(frame) {
     this.run.hasStep ||= Boolean(frame.step);
+    this.presenting?.update(frame);
     const words = this.run.hasStep ? "" : WAITS[frame.run.state] || "Nothing was recorded.";
     this.root.classList.toggle("waiting", Boolean(words));
     for (const node of this.waiting) if (node.textContent !== words) node.textContent = words;
@@ -278,14 +277,18 @@ export class LivePanel {
   }
 
   retheme() {
-    const theme = readTheme(this.root);
-    if (JSON.stringify(theme) === JSON.stringify(this.ctx.theme)) return;
-    this.ctx.theme = theme;
+    if (JSON.stringify(readTheme(this.root)) !== JSON.stringify(this.ctx.theme)) this.redraw();
+  }
+
+  /** All colours, or the size of everything, have changed. */
+  redraw() {
+    this.ctx.theme = readTheme(this.root);
     for (const guard of this.guards) guard.retheme();
   }
 
   close() {
     this.isClosed = true;
+    this.presenting?.close();
     clearTimeout(this.asking);
     this.link.on({ type: "leave" });
     this.messages.close();

@@ -4,12 +4,17 @@
 /** @import { MaskPanel } from "./mask_panel.js" */
 
 import { pixelOf, rampTable, rgbOf } from "./colour_scales.js";
-import { clearedPen, COLOURS, withAlpha } from "./elements.js";
+import { clearedPen, COLOURS, isEnlarged, pixelRatio, withAlpha } from "./elements.js";
 import { headLayout, middleOf, squareLayout } from "./mask_layout.js";
 import { paintBlocks } from "./mask_blocks.js";
 import { group } from "./numbers.js";
 
 const LINES_FROM_CELL = 5; // from this cell size on, lines part the cells of weights
+
+/** Pixels of the smallest type; a room has to read it too. */
+function smallest() {
+  return isEnlarged() ? 13 : 11;
+}
 
 export class MaskPainter {
   /** @param {MaskPanel} panel */
@@ -31,7 +36,7 @@ export class MaskPainter {
     const { width } = place.size;
     const height = Math.max(160, place.size.height);
     if (!place.isSeen) return;
-    const scale = window.devicePixelRatio || 1;
+    const scale = pixelRatio();
     const pen = clearedPen(canvas, { width, height, scale });
     canvas.style.height = height + "px";
     if (view === "weights" && weights.planes > 1) {
@@ -142,7 +147,7 @@ export class MaskPainter {
     const size = Math.max(1, Math.round(heads[0].side * scale));
     const pictures = this.panel.weights.update(size, cells, this.style());
     pen.imageSmoothingEnabled = false;
-    pen.font = `11px ${theme.font}`;
+    pen.font = `${smallest()}px ${theme.font}`;
     pen.textBaseline = "top";
     pen.textAlign = "right";
     for (const { x, y, width, height } of groups) {
@@ -203,7 +208,7 @@ export class MaskPainter {
   labels(pen, { left, top, cell }) {
     const theme = this.panel.ctx.theme;
     const tokens = this.panel.ctx.tokens[this.panel.rowNumber]?.strip.tokens || [];
-    pen.font = `${Math.min(14, Math.max(11, cell - 2))}px ${theme.font}`;
+    pen.font = `${Math.min(14, Math.max(smallest(), cell - 2))}px ${theme.font}`;
     pen.textBaseline = "middle";
     for (let position = 0; position < Math.min(tokens.length, this.panel.row.context); position += 1) {
       const isLit = position === this.panel.lit;

@@ -128,9 +128,9 @@ export class MaskPanel {
   }
 
   connect() {
-    const { run_id: runId, token } = this.ctx.data;
+    const { run_id: runId, token, stage } = this.ctx.data;
     if (this.view === "mask") this.link.close();
-    else if (this.hasSocket) this.link.open(runId, token);
+    else if (this.hasSocket) this.link.open(runId, token, stage?.role ?? "");
     else this.state = { choice: null, notice: NO_SOCKET, note: "", reason: "", over: false };
   }
 

@@ -49,8 +49,9 @@ export class MaskPointer {
     this.isByKey = true;
     const cell = this.stepped(move, event.shiftKey ? 10 : 1);
     const box = canvas.getBoundingClientRect();
+    const by = box.width / canvas.clientWidth || 1; // presenter mode enlarges the canvas
     const { x, y } = middleOf(cell, painter.layout) || { x: 0, y: 0 };
-    this.point(cell, { x: box.left + x, y: box.top + y });
+    this.point(cell, { x: box.left + by * x, y: box.top + by * y });
   }
 
   /**

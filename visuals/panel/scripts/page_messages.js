@@ -101,10 +101,12 @@ export class PageMessages {
   }
 
   /**
-   * The state that was drawn; the page's buttons follow it.
+   * The state that was drawn; the page's buttons follow it, where it is of the page's own run.
    * @param {string} state
+   * @param {string} [runId]
    */
-  sendState(state) {
+  sendState(state, runId = this.component.data.run_id) {
+    if (runId !== this.component.data.run_id) return;
     if (this.waiting.has("state") || this.isWorthSaying(state)) this.send("state", state, COALESCE_MS);
   }
 

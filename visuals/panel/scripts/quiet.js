@@ -7,6 +7,7 @@ export const QUIET_MS = 150;
 export const TICK_MS = 30;
 export const LATE_MS = 20; // later than this, and something else had the main thread
 export const LONGEST_MS = 1000;
+export const HIDDEN_TAB_MS = 400; // a hidden tab draws no animation frames
 
 /**
  * For how long the main thread has been free, after a timer.
@@ -46,4 +47,12 @@ export async function untilQuiet({
     freeMs = freeAfter(freeMs, now() - before);
     before = now();
   }
+}
+
+/** Resolves when what was changed has been painted. */
+export async function untilShown() {
+  await new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, HIDDEN_TAB_MS);
+  });
 }

@@ -51,12 +51,13 @@ export class Tip {
     const frame = this.root.getBoundingClientRect();
     const spot = anchor.getBoundingClientRect();
     const box = this.box.getBoundingClientRect();
+    const by = frame.width / this.root.offsetWidth || 1; // presenter mode enlarges the root
     const left = Math.min(Math.max(0, spot.left - frame.left), Math.max(0, frame.width - box.width));
     const below = spot.bottom - frame.top + 8;
     const isRoomBelow = spot.bottom + 8 + box.height <= window.innerHeight;
     const top = isRoomBelow ? below : spot.top - frame.top - box.height - 8;
-    this.box.style.left = left + "px";
-    this.box.style.top = Math.max(0, top) + "px";
+    this.box.style.left = left / by + "px";
+    this.box.style.top = Math.max(0, top) / by + "px";
   }
 
   hide() {

@@ -24,8 +24,33 @@ export type PanelData = {
   specs: Record<string, Row>;
   explanations: Record<string, Explanation>;
   panels?: string[] | null; // the panels that are shown beside the header; none for all
+  stage?: StageData | null; // on pages that present, or follow a presenter
   frame?: Frame; // set where the page feeds the panel instead of a WebSocket
 };
+
+export type Idea = { name: string; title: string; prefill: string; decode: string };
+
+/** What the page passes for presenter mode. */
+export type StageData = {
+  role: "presenter" | "viewer";
+  address: string; // of the route, below the server's
+  ideas: Idea[]; // of the panels, in the order of their numbers
+  on: boolean; // as the page's address has it, or as the page knows of a presenter
+  panels: string[]; // that the address names
+  says: string; // what is wrong with the address
+  link: { url: string; note: string; code: string[] } | null; // by which others follow
+};
+
+/** What all who follow a presenter are shown. */
+export type Presentation = {
+  presents: true;
+  holds: boolean; // this page is the presenter's
+  run: { run_id: string; token: string };
+  panels: string[];
+  dark: boolean;
+  pointer: [string, number, number] | null; // panel, share of its width, share of its height
+};
+export type PresentMessage = Presentation | { presents: false } | { says: string };
 
 /** What Streamlit calls a component's script with. */
 export type Component = {

@@ -15,7 +15,7 @@
  * @property {ReuseItem | null} item
  */
 
-import { clearedPen, COLOURS, make, makeOption, makePanel, withAlpha, write } from "./elements.js";
+import { clearedPen, COLOURS, make, makeOption, makePanel, pixelRatio, withAlpha, write } from "./elements.js";
 import { Place } from "./place.js";
 
 /** @type {Phase[]} */
@@ -176,10 +176,10 @@ export class WeightReusePanel {
     const { width, height } = place.size;
     if (!place.isSeen || !height) return;
     const { text, background } = this.ctx.theme;
-    const drawn = [width, height, window.devicePixelRatio, item?.tokens, done, text, background].join();
+    const drawn = [width, height, pixelRatio(), item?.tokens, done, text, background].join();
     if (drawn === line.drawn) return;
     line.drawn = drawn;
-    const pen = clearedPen(canvas, { width, height, scale: window.devicePixelRatio || 1 });
+    const pen = clearedPen(canvas, { width, height, scale: pixelRatio() });
     this.block(pen, width, height);
     if (item) this.rows(pen, { width, height, tokens: item.tokens, colour: COLOURS[phase], done });
   }
