@@ -110,7 +110,7 @@ def _phase_energy(events: Sequence[StepEvent], phase: Phase, counter: _Counter) 
     if uncertain > MOST_UNCERTAIN or covered_s < LEAST_COVERED * measured.seconds:
         needed_s = 2 * len(spans) * interval_s / MOST_UNCERTAIN
         reason = (
-            f"too short: it took {measured.seconds:.2g} s; the counter moves every "
+            f"too short: it took {measured.seconds:.2g} s; the counter is updated every "
             f"{interval_s:.2g} s, so {needed_s:.2g} s are needed"
         )
         return replace(measured, reason=reason)

@@ -109,8 +109,9 @@ def test_the_counted_crossover_is_said_to_be_the_ridge(page: AppTest, hub: HubUn
     hub.engine.reply(replace(READY, ceilings=MEASURED))
     page.run()
 
-    assert "this is the ridge of the roofline, 3.00\u00a0FLOP/byte, said in tokens" in sentences(
-        page
+    assert (
+        "this is the ridge of the roofline, 3.00\u00a0FLOP/byte, expressed in tokens"
+        in sentences(page)
     )
 
 
@@ -222,7 +223,7 @@ def test_attention_can_be_counted_as_the_eager_kernel_does_it(
 
 
 def test_what_if_is_counted_throughout_and_its_roofs_are_tagged(page: AppTest) -> None:
-    assert metrics(page)["ITL, at least"].endswith("ms")
+    assert metrics(page)["Inter-token latency (ITL), at least"].endswith("ms")
     assert "**datasheet**" in sentences(page)
     assert "**counted**" in sentences(page)
     roofs = rows_of(page, "whatif_roofs")
@@ -237,7 +238,9 @@ def test_a_larger_batch_takes_longer_and_gives_more_tokens(page: AppTest) -> Non
 
     assert not page.exception
     batch = metrics(page)
-    assert number(batch["ITL, at least"], "ms") > number(single["ITL, at least"], "ms")
+    assert number(batch["Inter-token latency (ITL), at least"], "ms") > number(
+        single["Inter-token latency (ITL), at least"], "ms"
+    )
     rate = "Whole batch, at most"
     assert number(batch[rate], "tok/s") > 2 * number(single[rate], "tok/s")
 
@@ -271,7 +274,7 @@ def test_a_part_whose_vendor_states_no_rate_asks_for_one(page: AppTest) -> None:
     page.number_input(key="wi-rate").set_value(30.0).run()
 
     assert "bandwidth; FLOP/s given by the user" in sentences(page)
-    assert metrics(page)["ITL, at least"].endswith("ms")
+    assert metrics(page)["Inter-token latency (ITL), at least"].endswith("ms")
 
 
 def test_this_machine_is_a_device_once_it_was_measured(page: AppTest, hub: HubUnderTest) -> None:
@@ -326,8 +329,8 @@ def test_a_model_that_does_not_fit_has_no_rate(page: AppTest) -> None:
 
 def test_memory_of_ones_own_tells_whether_it_fits(page: AppTest) -> None:
     page.selectbox(key="wi-device").set_value(OWN_RATES).run()
-    assert metrics(page)["ITL, at least"].endswith("ms")
+    assert metrics(page)["Inter-token latency (ITL), at least"].endswith("ms")
 
     page.number_input(key="wi-memory").set_value(8.0).run()
 
-    assert metrics(page)["ITL, at least"] == "\u2013"
+    assert metrics(page)["Inter-token latency (ITL), at least"] == "\u2013"

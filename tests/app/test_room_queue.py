@@ -28,7 +28,7 @@ def test_the_queue_says_whose_run_is_where_and_ends_one(tmp_path: Path) -> None:
     ]
     empty = AppTest.from_file(SCRIPT, default_timeout=30).run()
     assert empty.expander[0].label == "Queue of this server: 0 runs"
-    assert empty.caption[0].value == "Nothing goes or waits."
+    assert empty.caption[0].value == "Nothing is running or waiting."
 
     hubs[0].submit(order("mine"))
     theirs = hubs[1].submit(order("![x](http://evil.example/p.png) theirs"))

@@ -241,7 +241,7 @@ def _limit_sentence(limits: BatchLimits, memory_bytes: int | None) -> str:
     overtakes = (
         f"K/V overtakes the weights from **{kv:,} rows** on"
         if kv
-        else ("at no batch size is more K/V read than weights")
+        else "K/V never overtakes the weights, whatever the batch size"
     )
     rows = f"{limits.most_rows or 0:,} rows fit beside the weights"
     fits = "" if limits.most_rows is None else f"; {rows} in {capacity(memory_bytes)} of memory"

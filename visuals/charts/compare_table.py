@@ -5,33 +5,37 @@ No torch, no page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from inference.runs.comparisons import FigureSpread, SubjectFigures, difference
 from visuals.charts.endings import ending
 from visuals.charts.units import amount, counted, mebibytes, significant
+from visuals.words.glossary import spelled_out
 
 BATCH_COLUMN = "all rows, tok/s"  # shown where there is a batch
 AGAINST_COLUMN = "decode against the first"  # shown where there are several
-COLUMNS = (
-    "",
-    "subject",
-    "runs",
-    "prompt tokens",
-    "output tokens",
-    "TTFT, ms",
-    "ITL p50, ms",
-    "ITL p95, ms",
-    "TPOT, ms",
-    "decode, tok/s",
-    BATCH_COLUMN,
-    AGAINST_COLUMN,
-    "K/V at the end",
-    "ended",
+COLUMNS = spelled_out(
+    (
+        "",
+        "subject",
+        "runs",
+        "prompt tokens",
+        "output tokens",
+        "TTFT, ms",
+        "ITL p50, ms",
+        "ITL p95, ms",
+        "TPOT, ms",
+        "decode, tok/s",
+        BATCH_COLUMN,
+        AGAINST_COLUMN,
+        "K/V at the end",
+        "ended",
+    )
 )
 NUMBER_COLUMNS = range(2, 11)
-WORD_COLUMNS = (1, 11)
+SUBJECT_COLUMN = 1  # a prompt, or the settings that are compared
+WORD_COLUMNS = (SUBJECT_COLUMN, 11)
 FOOTNOTE = (
     "Medians over the repeats, in brackets the smallest and the largest. All times are measured "
     "step times; a cold run includes first-call costs. K/V is read from the cache's tensors; a "
@@ -44,20 +48,25 @@ def table_rows(figures: Sequence[SubjectFigures]) -> list[tuple[str, ...]]:
     return [_cells(subject, figures[0]) for subject in figures]
 
 
-def table_html(figures: Sequence[SubjectFigures]) -> str:
-    """Return the table as HTML in which nothing of the prompts is markup."""
+def table_html(figures: Sequence[SubjectFigures], marked: Callable[[str], str] = escape) -> str:
+    """Return the table as HTML in which nothing of the prompts is markup.
+
+    Args:
+        figures: A row for each.
+        marked: Makes HTML of the table's own words.
+    """
     rows = table_rows(figures)
     left_out = {BATCH_COLUMN} - ({BATCH_COLUMN} if _has_batch(figures) else set())
     left_out |= {AGAINST_COLUMN} if len(figures) == 1 else set()
     columns = [index for index, name in enumerate(COLUMNS) if name not in left_out]
     caption = "Figures side by side" if len(figures) > 1 else "Figures of the run"
-    head = "".join(f'<th scope="col">{escape(COLUMNS[index])}</th>' for index in columns)
+    head = "".join(f'<th scope="col">{marked(COLUMNS[index])}</th>' for index in columns)
     body = "".join(f"<tr>{_row_html(cells, columns)}</tr>" for cells in rows)
     return (
         f'<div class="scroll" role="region" aria-label="{caption}" tabindex="0">'
         f'<table class="figures"><caption>{caption}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-        f'<p class="footnote">{escape(" ".join((FOOTNOTE, *disturbed_notes(figures))))}</p>'
+        f'<p class="footnote">{marked(" ".join((FOOTNOTE, *disturbed_notes(figures))))}</p>'
     )
 
 
@@ -146,6 +155,7 @@ def _row_html(cells: Sequence[str], columns: Sequence[int]) -> str:
         cell = cells[column]
         kind = ' class="number"' if column in NUMBER_COLUMNS else ""
         kind = kind or (' class="words"' if column in WORD_COLUMNS else "")
+        kind += ' translate="no"' if column == SUBJECT_COLUMN else ""
         value, bracket, spread = cell.partition(" (")
         has_spread = column in NUMBER_COLUMNS and bool(bracket)
         text = f"{escape(value)} <small>({escape(spread)}</small>" if has_spread else escape(cell)

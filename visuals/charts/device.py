@@ -219,7 +219,7 @@ def cache_sentence(trace: RunTrace) -> str:
 
 def _rate_row(what: str, value: str, ratio: float | None) -> Row:
     share = "roof not measured" if ratio is None else amount(percent(ratio), "% of the roof")
-    return {"decode steps": f"{what}, achieved", "value": value, "of what it can do": share}
+    return {"decode steps": f"{what}, achieved", "reading": value, "of what it can do": share}
 
 
 def _busy_rows(rates: Achieved) -> list[Row]:
@@ -230,7 +230,7 @@ def _busy_rows(rates: Achieved) -> list[Row]:
     return [
         {
             "decode steps": f"{name}, NVML",
-            "value": rates.busy_reason or amount(percent(ratio), "% of the time"),
+            "reading": rates.busy_reason or amount(percent(ratio), "% of the time"),
             "of what it can do": "not a share of it",
         }
         for name, ratio in ratios.items()

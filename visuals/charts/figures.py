@@ -68,7 +68,7 @@ def _ttft(summary: LatencySummary, steps: int) -> Figure:
     """Return the time to the first token."""
     chunks = counted(steps, "chunk") if steps > 1 else ""
     return _figure(
-        ("ttft", "TTFT", "ms"),
+        ("ttft", "time to first token (TTFT)", "ms"),
         milliseconds(summary.ttft_s),
         steps,
         note=_noted(COLD * summary.is_cold, DISTURBED * summary.is_ttft_disturbed, chunks),
@@ -85,10 +85,11 @@ def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, 
         "p50": "Inter-token latency, median: half of the tokens after the first came faster.",
         "p95": "Inter-token latency, 95th percentile: one token in twenty took longer.",
     }
+    labels = {"p50": "inter-token latency (ITL) p50", "p95": "ITL p95"}
     values_s = {"p50": summary.itl_p50_s, "p95": summary.itl_p95_s}
     shares = [
         _figure(
-            (f"itl_{share}", f"ITL {share}", "ms"),
+            (f"itl_{share}", labels[share], "ms"),
             milliseconds(values_s[share]),
             steps,
             note=note,
@@ -97,7 +98,7 @@ def _between_tokens(summary: LatencySummary, *, is_cold: bool) -> tuple[Figure, 
         for share, text in texts.items()
     ]
     tpot = _figure(
-        ("tpot", "TPOT", "ms"),
+        ("tpot", "time per output token (TPOT)", "ms"),
         milliseconds(summary.tpot_s),
         steps,
         note=note,

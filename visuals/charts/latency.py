@@ -112,7 +112,7 @@ def _about_newest(events: Sequence[StepEvent], info: RunInfo | None) -> str:
     if least_s is not None and newest.duration_s > 0:
         least = amount(milliseconds(least_s), "ms")
         explained = share(least_s / newest.duration_s)
-        return f"{timing}{_named(newest)}; the counted {least} are {explained} of it."
+        return f"{timing}{_named(newest)}; the counted minimum of {least} is {explained} of it."
     if newest.phase is Phase.PREFILL:
         return f"Prefill of {counted(newest.query_tokens, 'token')} took {timing}{_named(newest)}."
     warm_s = [e.duration_s for e in events if e.phase is Phase.DECODE and _kind(e) == "warm"]

@@ -66,14 +66,14 @@ def results(answer: WhatIf, workload: Workload, memory_bytes: int | None) -> tup
     return (
         Result(
             key="ttft",
-            label="TTFT, at least",
+            label="Time to first token (TTFT), at least",
             value=_time(answer.ttft_s),
             note=f"{_verdict(answer.prefill_bound)}: {rows}",
             help="One step that feeds all prompts: the longer of computing and moving.",
         ),
         Result(
             key="itl",
-            label="ITL, at least",
+            label="Inter-token latency (ITL), at least",
             value=_time(answer.itl_s),
             note=f"{_verdict(answer.decode_bound)}: L = {workload.context_tokens:,}",
             help="One decode step of the batch: the longer of computing and moving.",
@@ -100,8 +100,8 @@ def results(answer: WhatIf, workload: Workload, memory_bytes: int | None) -> tup
 def _without_times(answer: WhatIf, fits: str) -> tuple[Result, ...]:
     """Return the figures of what does not fit: its memory and its intensity."""
     timed = (
-        ("ttft", "TTFT, at least"),
-        ("itl", "ITL, at least"),
+        ("ttft", "Time to first token (TTFT), at least"),
+        ("itl", "Inter-token latency (ITL), at least"),
         ("sequence_rate", "Each sequence, at most"),
         ("batch_rate", "Whole batch, at most"),
     )
@@ -141,16 +141,16 @@ def turns(answer: WhatIf) -> tuple[str, ...]:
     prompt, batch = answer.compute_bound_prompt_tokens, answer.compute_bound_batch
     kv = answer.kv_overtakes_batch
     return (
-        "A prompt is compute-bound "
-        + (f"from **{prompt:,}** tokens on." if prompt else "at no length: it stays memory-bound."),
-        "A decode step at this context is compute-bound "
-        + (
-            f"from a batch of **{batch:,}** on."
-            if batch
-            else "at no batch size: each sequence has its own K/V, so the step stays memory-bound."
-        ),
-        "A decode step reads more K/V than weights "
-        + (f"from a batch of **{kv:,}** on." if kv else "at no batch size."),
+        f"A prompt is compute-bound from **{prompt:,}** tokens on."
+        if prompt
+        else "A prompt of any length stays memory-bound.",
+        f"A decode step at this context is compute-bound from a batch of **{batch:,}** on."
+        if batch
+        else "A decode step at this context is not compute-bound at any batch size: each sequence "
+        "has its own K/V, so the step stays memory-bound.",
+        f"A decode step reads more K/V than weights from a batch of **{kv:,}** on."
+        if kv
+        else "A decode step never reads more K/V than weights, whatever the batch size.",
     )
 
 

@@ -55,8 +55,8 @@ def limits_from(text: str | None = None) -> Limits:
     for part in filter(None, (one.strip() for one in given.split(","))):
         name, _, value = part.partition("=")
         if name.strip() not in names or not (value.strip().isascii() and value.strip().isdigit()):
-            msg = f"{part[:40]!r} is no limit; {LIMITS_VARIABLE} takes {', '.join(names)}, each "
-            msg += "with = and a whole number, parted by commas"
+            msg = f"{part[:40]!r} is not a limit; {LIMITS_VARIABLE} takes {', '.join(names)}, each "
+            msg += "with = and a whole number, separated by commas"
             raise InputError(msg)
         changed[name.strip()] = int(value)
     return replace(Limits(), **changed)
@@ -109,7 +109,7 @@ class FairUse:
         tokens = new_tokens(order)
         with self._lock:
             if self.limits.runs and going >= self.limits.runs:
-                msg = f"{going} of your runs go or wait already, and this server takes "
+                msg = f"{going} of your runs are running or waiting already, and this server takes "
                 msg += f"{self.limits.runs} from each visitor; start another when one has ended"
                 raise InputError(msg)
             spent = self._spent(self._tokens[visitor])

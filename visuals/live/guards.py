@@ -61,7 +61,7 @@ class HostGuard:
             await send({"type": "websocket.close", "code": REFUSED})
         else:
             words = f"This server is not {host[:SHOWN_HOST]!r}. Open it as localhost, or start it "
-            words += f"with that name in {HOSTS_VARIABLE} (several are parted by commas).\n"
+            words += f"with that name in {HOSTS_VARIABLE} (several are separated by commas).\n"
             await PlainTextResponse(words, MISDIRECTED)(scope, receive, send)
 
     def is_known(self, host: str) -> bool:

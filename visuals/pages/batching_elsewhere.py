@@ -49,7 +49,9 @@ def elsewhere_section(hub: Hub, ready: ModelReady | None) -> None:
         )
         st.markdown("**Where the benefit ends**, counted from these roofs:")
         st.markdown("\n".join(f"- {sentence}" for sentence in limit_sentences(facts)))
-        st.caption(f"{roofs_caption(ceilings)} Everything here is **counted**.")
+        st.caption(
+            f"{roofs_caption(ceilings)} Everything here is **counted**, a calculated minimum."
+        )
     with right:
         if facts.predictions:
             show_charts(facts, key="elsewhere")

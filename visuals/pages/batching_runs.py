@@ -10,11 +10,13 @@ from inference.records.run import RunTrace
 from inference.runs.recordings import BATCH, recorded_runs
 from visuals.charts.batch_bytes import LATENCY_COLUMNS, latency_table
 from visuals.charts.slots import EXPLANATION, slot_timeline
+from visuals.charts.theme import Row
 from visuals.charts.units import amount, counted, scaled
 from visuals.live.hub import Hub
-from visuals.pages.drawn import draw_chart
+from visuals.pages.drawn import draw_chart, draw_table
 from visuals.pages.recorded import recorded_line
 from visuals.pages.session import bound
+from visuals.words.glossary import spelled_out
 
 LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
 
@@ -36,14 +38,16 @@ def runs_section(hub: Hub) -> None:
             key="br-slots",
         )
         st.caption(EXPLANATION["how"])
-        rows = [
-            dict(zip(LATENCY_COLUMNS, cells, strict=True))
+        columns = spelled_out(LATENCY_COLUMNS)
+        rows: list[Row] = [
+            dict(zip(columns, cells, strict=True))
             for cells in latency_table(trace.requests, latency_summaries(trace))
         ]
-        st.dataframe(rows, hide_index=True, key="br-latency")
+        with st.container(key="br-latency"):
+            draw_table(rows, caption="Latency of each request")
         st.caption(
             "Interrupted: how many of a request's tokens had to wait for another row's prefill. "
-            "The wait is part of its ITL, since a reader waits for it."
+            "The wait is part of its inter-token latency (ITL), since a reader waits for it."
         )
     with right:
         _goodput(trace)
@@ -53,7 +57,8 @@ def _recorded(traces: list[RunTrace]) -> bool:
     """Say that these are no runs of this user's; tell whether there is one at all."""
     own = (
         "For your own, on the Live page choose Batch, then Start: each request's "
-        "TTFT with its wait, its ITL, and the prefills that delayed it are then shown here."
+        "time to first token (TTFT) with its wait, its inter-token latency (ITL), and the prefills "
+        "that delayed it are then shown here."
     )
     if not traces:
         st.info(own)
@@ -80,8 +85,12 @@ def _batched_runs(hub: Hub) -> list[RunTrace]:
 
 def _goodput(trace: RunTrace) -> None:
     st.markdown("**Goodput**: requests per second that meet both limits, measured.")
-    ttft_s = st.number_input("TTFT at most, in s", 0.01, 600.0, **bound("br-ttft"))
-    tpot_ms = st.number_input("TPOT at most, in ms", 1.0, 60000.0, **bound("br-tpot"))
+    ttft_s = st.number_input(
+        "Time to first token (TTFT) at most, in s", 0.01, 600.0, **bound("br-ttft")
+    )
+    tpot_ms = st.number_input(
+        "Time per output token (TPOT) at most, in ms", 1.0, 60000.0, **bound("br-tpot")
+    )
     kept = goodput(trace, ttft_s=float(ttft_s), tpot_s=float(tpot_ms) / 1e3)
     undecided = len(kept.undecided)
     st.metric(
@@ -96,8 +105,8 @@ def _goodput(trace: RunTrace) -> None:
     )
     if undecided:
         st.caption(
-            f"{counted(undecided, 'request')} counted neither as good nor as bad: attention was "
-            "captured or parts were timed between every two tokens, so no TPOT was measured."
+            f"Neither good nor bad: {counted(undecided, 'request')}. Attention was captured or "
+            "parts were timed between every two tokens, so no TPOT was measured."
         )
     st.caption(f"The run took {amount(run_seconds(trace.events), 's')} of its own time.")
 

@@ -206,7 +206,7 @@ def _preview(codec: TextCodec | None, uploads: Uploads) -> None:
     if len(uploads.prompts) > PREVIEWED:
         st.caption(f"The first {PREVIEWED} of {len(uploads.prompts):,} prompts.")
     if codec is None:
-        st.caption("Tokens are counted once the model is loaded.")
+        st.caption("The number of tokens is known once the model is loaded.")
 
 
 def _tokens(codec: TextCodec | None, prompt: UploadedPrompt, *, is_raw: bool) -> str:

@@ -266,7 +266,7 @@ def _show_input(codec: TextCodec, prompt: str, *, is_raw: bool) -> None:
         st.error(escaped(str(error)))
         return
     st.caption(
-        f"{counted(len(ids), 'token')}, counted with the loaded model's own tokenizer. "
+        f"{counted(len(ids), 'token')}, by the loaded model's own tokenizer. "
         + ("As typed, no template." if is_raw else "The model's chat template is applied.")
     )
     if note := codec.remarks([prompt], ids):

@@ -124,7 +124,7 @@ def _at_the_ridge(facts: Crossover, tokens: int) -> str:
     ridge = amount(facts.ceilings.ridge_flops_per_byte, "FLOP/byte")
     return (
         f" Such a step does {amount(cost.flops_per_byte, 'FLOP/byte')}: this is the ridge of the "
-        f"roofline, {ridge}, said in tokens."
+        f"roofline, {ridge}, expressed in tokens."
     )
 
 

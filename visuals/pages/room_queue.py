@@ -30,7 +30,7 @@ def room_queue(hub: Hub, visitor: str) -> None:
         runs = unfinished(hub)
         with st.expander(f"Queue of this server: {counted(len(runs), 'run')}", key="room-queue"):
             if not runs:
-                st.caption("Nothing goes or waits.")
+                st.caption("Nothing is running or waiting.")
             for run in runs:
                 _line(hub, run, visitor)
 

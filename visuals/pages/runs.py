@@ -25,6 +25,10 @@ from visuals.pages.session import bound, change, enter_page, is_ticked, value_of
 from visuals.pages.widget_keys import IMPORT
 
 MAX_COMPARED = 32
+WHAT_A_ROW_SAYS = (
+    "Each run with its prompt and output tokens, its time to first token (TTFT), its tokens per "
+    "second during decode, and what it was made with."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
             icon=":material/search:",
         )
         _import(store, state)
+    st.caption(WHAT_A_ROW_SAYS)
     matches = matching(entries, words)
     _sentences(store, state)
     _room_sentences(store, state)

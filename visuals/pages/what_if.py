@@ -129,7 +129,7 @@ def _answers(shape: ModelShape, device: ChosenDevice, workload: Workload) -> Non
     """Show the figures, where the bottleneck changes, and both charts."""
     ceilings, memory_bytes = device.ceilings, device.memory_bytes
     answer = what_if(shape, ceilings, workload, memory_bytes)
-    st.caption(f"{roofs_caption(ceilings)} Everything below is **counted**.")
+    st.caption(f"{roofs_caption(ceilings)} Everything below is **counted**, a calculated minimum.")
     boxes = st.columns(3) + st.columns(3)
     for box, result in zip(boxes, results(answer, workload, memory_bytes), strict=True):
         box.metric(

@@ -52,7 +52,7 @@ def test_a_phase_shorter_than_the_counter_can_tell_has_no_energy_and_a_reason() 
     assert prefill.energy_j is None
     assert prefill.joules_per_token is None
     assert prefill.reason == (
-        "too short: it took 0.2 s; the counter moves every 0.1 s, so 1 s are needed"
+        "too short: it took 0.2 s; the counter is updated every 0.1 s, so 1 s are needed"
     )
     assert decode.energy_j is not None
 

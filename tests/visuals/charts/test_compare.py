@@ -222,9 +222,9 @@ def test_the_table_shows_medians_with_both_ends_and_what_a_difference_means() ->
     first, second = table_rows([figures_of(one) for one in SUBJECTS])
 
     told = dict(zip(COLUMNS, second, strict=True))
-    assert dict(zip(COLUMNS, first, strict=True))["TPOT, ms"] == "100"
-    assert told["TPOT, ms"] == "300 (200\u2013400)"
-    assert told["TTFT, ms"] == "300 (200\u2013400) (cold)"
+    assert dict(zip(COLUMNS, first, strict=True))["time per output token (TPOT), ms"] == "100"
+    assert told["time per output token (TPOT), ms"] == "300 (200\u2013400)"
+    assert told["time to first token (TTFT), ms"] == "300 (200\u2013400) (cold)"
     assert told["K/V at the end"] == "0.000549\u00a0MiB"
     assert "without repeats the spread is unknown" in told["decode against the first"]
 

@@ -118,7 +118,7 @@ def test_a_busy_time_of_too_few_steps_has_its_reason_in_the_table() -> None:
 
     rows = achieved_rows(replace(trace, info=replace(trace.info, shape=shape)))
 
-    busy = [row["value"] for row in rows if "busy" in str(row["decode steps"])]
+    busy = [row["reading"] for row in rows if "busy" in str(row["decode steps"])]
     assert len(busy) == 2
     assert all(str(value).startswith("too short: decode steps") for value in busy)
 

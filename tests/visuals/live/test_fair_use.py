@@ -54,7 +54,7 @@ def test_runs_that_go_and_wait_are_counted_by_visitor(tmp_path: Path) -> None:
     first = one.submit(order())
     one.submit(order())
 
-    with pytest.raises(InputError, match="2 of your runs go or wait already"):
+    with pytest.raises(InputError, match="2 of your runs are running or waiting already"):
         one.submit(order())
     waiting = other.submit(order())
     assert [run.owner for run in unfinished(one)] == ["one", "one", "other"]
@@ -160,5 +160,5 @@ def test_limits_are_taken_from_a_line_of_text() -> None:
     assert limits_from("") == Limits()
     assert limits_from(" runs=5, tokens=0,") == Limits(runs=5, tokens=0)
     for wrong in ("runs", "runs=-1", "runs=many", "rows=3", "runs=\u0663"):
-        with pytest.raises(InputError, match="is no limit"):
+        with pytest.raises(InputError, match="is not a limit"):
             limits_from(wrong)

@@ -6,7 +6,15 @@ import re
 from pathlib import Path
 
 from visuals.tour.chapters import Slug
-from visuals.words.glossary import TERM_OF, form_pattern, pieces, readme_table, terms_in
+from visuals.words.glossary import (
+    TERM_OF,
+    form_pattern,
+    in_full,
+    pieces,
+    readme_table,
+    spelled_out,
+    terms_in,
+)
 from visuals.words.terms import TERMS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -62,3 +70,24 @@ def test_the_longer_of_two_forms_counts() -> None:
 
 def test_the_pattern_holds_nothing_that_only_python_reads() -> None:
     assert re.search(r"\(\?P|\\Z|\\A|\(\?i", form_pattern()) is None
+
+
+def test_an_everyday_use_of_a_word_is_no_term() -> None:
+    assert [term.key for term in terms_in("Arrow keys move; keys are stored")] == ["key"]
+    assert terms_in("the arrow keys") == ()
+
+
+def test_an_abbreviation_stands_behind_its_words_and_everything_else_as_it_is() -> None:
+    assert in_full("TTFT") == "time to first token (TTFT)"
+    assert in_full("FLOP") == "floating-point operation (FLOP)"
+    for form in ("FLOPs", "T", "K/V", "prefill", "arrow keys", "no term"):
+        assert in_full(form) == form
+
+
+def test_texts_in_turn_have_each_abbreviation_in_full_once() -> None:
+    assert spelled_out(("TTFT, ms", "ITL p50, ms", "ITL p95, ms", "tokens")) == (
+        "time to first token (TTFT), ms",
+        "inter-token latency (ITL) p50, ms",
+        "ITL p95, ms",
+        "tokens",
+    )
