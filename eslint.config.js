@@ -38,5 +38,6 @@ export default [
       ],
     },
   },
+  { files: ["visuals/charts/*.js"], languageOptions: { globals: globals.browser } },
   { files: ["tests/panel/**"], languageOptions: { globals: { ...globals.node, ...globals.browser } } },
 ];

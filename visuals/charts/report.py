@@ -22,8 +22,9 @@ from visuals.charts.chart_files import NamedChart, comparison_charts, run_charts
 from visuals.charts.compare import EXPLANATION
 from visuals.charts.compare_table import table_html
 from visuals.charts.differences import agreement, differing_parts, marked_html
-from visuals.charts.figures import headline
+from visuals.charts.figures import Figure, headline
 from visuals.charts.made_with import made_with
+from visuals.charts.report_terms import SCRIPT, ReportTerms, numbers_of
 
 _STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 POLICY = (
@@ -48,12 +49,13 @@ document.documentElement.dataset.drawn = String(drawn);
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parts:
-    """What the report is about."""
+    """What the report is about; ``headline`` is empty but for a single run."""
 
     traces: Sequence[RunTrace]
     subjects: Sequence[Subject]
     figures: Sequence[SubjectFigures]
     charts: Sequence[NamedChart]
+    headline: Sequence[Figure]
 
 
 def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str:
@@ -72,16 +74,18 @@ def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str
         subjects=subjects,
         figures=[figures_of(one) for one in subjects],
         charts=charts,
+        headline=headline(traces[0], traces[0].requests[0].request_id) if is_one else (),
     )
+    terms = ReportTerms(numbers_of(parts.headline))
     specs = {one.name: styled_spec(one.build()) for one in charts}
     body = "\n".join(
         (
             f"<h1>{escape(title)}</h1>",
-            _made_with(parts),
-            _headline(traces[0]) if is_one else "",
+            _made_with(parts, terms),
+            _headline(parts, terms),
             _warnings(traces),
-            f"<h2>Figures</h2>{table_html(parts.figures)}",
-            _charts(parts),
+            f"<h2>Figures</h2>{table_html(parts.figures, terms.marked)}",
+            _charts(parts, terms),
             _texts(parts),
             _run_file(parts),
         )
@@ -93,30 +97,30 @@ def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>{body}</main>"
         f'<script type="application/json" id="charts">{_json(specs)}</script>'
         f'<script type="module">{_inline(script.decode())}</script>'
+        f'<script type="module">{SCRIPT}</script>'
         f'<script type="module">{DRAW}</script></body></html>'
     )
 
 
-def _made_with(parts: _Parts) -> str:
+def _made_with(parts: _Parts, terms: ReportTerms) -> str:
     """Return what the runs were made with, each distinct setting once."""
     pairs = {**made_with(parts.traces), "Runs": str(len(parts.traces))}
     rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs.items()
+        f"<dt>{terms.marked(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs.items()
     )
     return f'<dl class="made-with">{rows}</dl>'
 
 
-def _headline(trace: RunTrace) -> str:
+def _headline(parts: _Parts, terms: ReportTerms) -> str:
     """Return the figures of a single run as they stand over its panel."""
-    figures = headline(trace, trace.requests[0].request_id)
     items = "".join(
-        f'<li title="{escape(one.explanation)}"><span>{escape(one.label)}</span>'
+        f'<li title="{escape(one.explanation)}"><span>{terms.marked(one.label)}</span>'
         f'<b data-figure="{escape(one.key)}">{escape(one.value)}</b> '
-        f"<span>{escape(one.unit)}</span> <small>{escape(one.source.value)}"
-        f"{escape(f', {one.note}' if one.note else '')}</small></li>"
-        for one in figures
+        f"<span>{escape(one.unit)}</span> <small>{terms.marked(one.source.value)}"
+        f"{terms.marked(f', {one.note}' if one.note else '')}</small></li>"
+        for one in parts.headline
     )
-    return f'<ul class="headline">{items}</ul>'
+    return f'<ul class="headline">{items}</ul>' if items else ""
 
 
 def _warnings(traces: Sequence[RunTrace]) -> str:
@@ -125,15 +129,16 @@ def _warnings(traces: Sequence[RunTrace]) -> str:
     return "".join(f'<p class="check-warning">{escape(one)}</p>' for one in said)
 
 
-def _charts(parts: _Parts) -> str:
+def _charts(parts: _Parts, terms: ReportTerms) -> str:
     """Return a place for each chart, in words where it cannot be seen."""
+    is_compared = len(parts.subjects) > 1
+    note = f'<p class="footnote">{terms.marked(EXPLANATION)}</p>' if is_compared else ""
     figures = "".join(
-        f'<figure><figcaption><h3>{escape(one.title)}</h3></figcaption><div id="chart-{one.name}" '
-        f'class="chart"></div><p class="footnote">{escape(one.caption)}</p></figure>'
+        f"<figure><figcaption><h3>{terms.marked(one.title)}</h3></figcaption>"
+        f'<div id="chart-{one.name}" class="chart"></div>'
+        f'<p class="footnote">{terms.marked(one.caption)}</p></figure>'
         for one in parts.charts
     )
-    is_compared = len(parts.subjects) > 1
-    note = f'<p class="footnote">{escape(EXPLANATION)}</p>' if is_compared else ""
     return f"<h2>Charts</h2>{note}<div class='charts'>{figures}</div>"
 
 

@@ -94,6 +94,7 @@ def _card(subject: Subject, reference: Subject) -> str:
     if answers > 1:
         note += f"{'; ' if note else ''}the repeats gave {answers} different answers"
     return (
-        f"<article><h3>{escape(subject.label)}: {escape(subject.title)}</h3>"
-        f'<p class="note">{escape(note)}</p><p>{text or "(no text)"}</p></article>'
+        f'<article><h3 translate="no">{escape(subject.label)}: {escape(subject.title)}</h3>'
+        f'<p class="note">{escape(note)}</p>'
+        f'<p translate="no">{text or "(no text)"}</p></article>'
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from inference.runs.comparisons import figures_of, subjects_of
 from inference.runs.run_file import read
@@ -81,6 +81,14 @@ def test_three_uploaded_prompts_are_compared_and_the_report_opens_offline(
     assert opened.locator("figure svg").count() >= 5
     assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
     assert opened.get_by_text("Count <b>to</b> three.").count() > 0
+    term = opened.locator("th .term", has_text="time to first token (TTFT)").first
+    term.focus()
+    expect(term.locator(".about")).to_contain_text("until its first output token is there")
+    opened.keyboard.press("Escape")
+    expect(term.locator(".about")).to_be_hidden()
+    opened.mouse.move(1, 1)
+    term.hover()
+    expect(term.locator(".about")).to_be_visible()
     offline.close()
     assert tab.complaints == []
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from html import escape
 
 from inference.records.run import RunTrace
 from inference.runs.comparisons import figures_of, subjects_of
@@ -16,6 +17,7 @@ from tests.visuals.traces import trace_of
 from visuals.charts.compare_table import table_rows
 from visuals.charts.figures import headline
 from visuals.charts.report import report_html
+from visuals.words.glossary import TERM_OF, terms_in
 
 SCRIPT = b"window.vegaEmbed = () => {}; const end = '</script>';"
 EVIL = b'</script><img src=x onerror="hacked()"><!--'
@@ -31,7 +33,7 @@ def test_nothing_of_a_prompt_or_an_answer_is_markup() -> None:
 
     assert "<img" not in html
     assert "<b>title" not in html
-    assert html.count("</script>") == html.count("<script") == 3
+    assert html.count("</script>") == html.count("<script") == 4
     assert "&lt;img src=x onerror=" in html
 
 
@@ -54,6 +56,28 @@ def test_a_single_run_shows_the_figures_of_its_panel() -> None:
     assert len(figures) == 6
     for figure in figures:
         assert f'data-figure="{figure.key}">{figure.value}</b>' in html
+
+
+def test_every_term_in_the_words_of_a_report_is_marked_once_with_its_card() -> None:
+    html = report_html([run()], SCRIPT, title="One run")
+
+    marked = re.findall(r'aria-describedby="term-(\w+)"', html)
+    assert len(marked) == len(set(marked)) > 10
+    shown = re.sub(r'<span class="about".*?</span>', "", html)
+    words = re.sub(r"<(pre|script|style|title)[ >].*?</\1>|<[^>]+>", "\n", shown, flags=re.DOTALL)
+    body = words[words.index("Figures") :]
+    assert {term.key for text in body.split("\n") for term in terms_in(text)} <= set(marked)
+    for key in marked:
+        [card] = re.findall(rf'id="term-{key}">(.*?)</span></span>', html)
+        assert escape(TERM_OF[key].sentence) in card
+    [ttft] = [figure for figure in headline(run(), "r0") if figure.key == "ttft"]
+    assert f"In this run: {ttft.value} {ttft.unit}." in html
+
+
+def test_terms_in_a_prompt_and_in_an_answer_are_never_marked() -> None:
+    html = report_html([run(prompt=b"goodput, padding, slot")], SCRIPT, title="One run")
+
+    assert not {"goodput", "padding", "slot"} & set(re.findall(r'id="term-(\w+)"', html))
 
 
 def test_a_comparison_shows_the_table_of_its_page() -> None:
