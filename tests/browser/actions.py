@@ -11,6 +11,15 @@ OpenTab = Callable[..., Tab]
 FINAL = ("done", "stopped", "failed", "abandoned")
 # As opened, then wider, then as narrow as a phone after having been wide.
 WIDTHS = (1280, 1920, 390)
+# The script has ended, and every chart has been drawn.
+IS_DRAWN = """() => {
+  const app = document.querySelector("[data-test-script-state]");
+  const charts = [...document.querySelectorAll(".stVegaLiteChart")];
+  const shown = charts.filter((chart) => chart.checkVisibility());
+  const isDrawn = shown.every((chart) => chart.querySelector("svg.marks, canvas.marks"));
+  const isLoading = document.querySelector("[data-testid=stSkeleton]") !== null;
+  return app?.dataset.testScriptState === "notRunning" && isDrawn && !isLoading;
+}"""
 
 
 def choose(tab: Tab, key: str, option: str) -> None:

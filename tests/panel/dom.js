@@ -65,6 +65,7 @@ Object.assign(globalThis, {
   Element: window.Element,
   HTMLElement: window.HTMLElement,
   DOMRect: window.DOMRect,
+  CustomEvent: window.CustomEvent,
   getComputedStyle: window.getComputedStyle,
   requestAnimationFrame: (call) => setTimeout(call),
   ResizeObserver: FakeObserver,

@@ -21,6 +21,8 @@ from inference.counting import masks
 from inference.records.attention import AttentionChoice, AttentionMap
 from visuals.charts import axes, units
 from visuals.live.attention_feed import Captured, Feed, blocks_of, coarser
+from visuals.words.glossary import form_pattern, pieces
+from visuals.words.terms import TERMS
 
 pytestmark = pytest.mark.golden
 
@@ -45,6 +47,13 @@ KINDS: tuple[tuple[int | None, bool], ...] = (
     *((1, True), (4, True), (5, True), (40, True)),
 )
 
+TEXTS = (
+    "TTFT 320 ms, ITL p50 12 ms; prefill fed T=41, L=41",
+    "FLOPs per byte, K/V heads, KV cache, Layers of the layer: K/V",
+    "the arrow keys go on; keys and values are stored, keyboard, t=3, ttft, T4, 2\u00b7T\u00b7d_in",
+    "nothing to be explained here",
+)
+
 
 def test_the_table_that_the_browsers_tests_read_is_what_python_gives() -> None:
     made = {
@@ -57,6 +66,11 @@ def test_the_table_that_the_browsers_tests_read_is_what_python_gives() -> None:
         "masks": [_mask(window, is_chunked=is_chunked) for window, is_chunked in KINDS],
         "half": [[bits, _half(bits)] for bits in HALVES],
         "attention": [_message(1, 1), _message(3, 2)],
+        "terms": {
+            "pattern": form_pattern(),
+            "forms": {term.key: list(term.forms) for term in TERMS},
+            "texts": [[text, _terms(text)] for text in TEXTS],
+        },
     }
     if os.environ.get("GOLDEN") == "write":
         table = {"header": _header(), **made}
@@ -64,6 +78,17 @@ def test_the_table_that_the_browsers_tests_read_is_what_python_gives() -> None:
     kept = json.loads(PATH.read_text(encoding="utf-8"))
     del kept["header"]
     assert kept == json.loads(json.dumps(made, allow_nan=False))
+
+
+def _terms(text: str) -> list[list[Any]]:
+    """Return each term where it first stands in a text: key, from, to."""
+    found: list[list[Any]] = []
+    end = 0
+    for piece in pieces(text):
+        start, end = end, end + len(piece.text)
+        if piece.term is not None:
+            found.append([piece.term.key, start, end])
+    return found
 
 
 def _header() -> dict[str, str]:

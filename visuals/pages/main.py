@@ -25,6 +25,7 @@ from visuals.pages.tour import tour_page
 from visuals.pages.visitor import visitor_groups, visitor_hub, visitor_name, visitor_role
 from visuals.pages.watch import watch_page
 from visuals.panel.server_line import server_line
+from visuals.panel.term_marks import term_marks
 
 STYLE = Path(__file__).parent / "pages.css"
 
@@ -100,7 +101,9 @@ def main() -> None:
     st.html(STYLE)
     st.logo(str(ASSETS / "logo.svg"), size="large")
     server_line(app_hub())
-    if visitor_role() is Role.WATCH:
+    is_watching = visitor_role() is Role.WATCH
+    term_marks(has_tour=not is_watching)
+    if is_watching:
         # No other page, so that no widget is there whose press could change anything.
         st.navigation([st.Page(show_watch, title="Live", url_path="live", default=True)]).run()
         return

@@ -75,6 +75,11 @@ def server_styles() -> str:
     return (_STYLES / "server.css").read_text(encoding="utf-8")
 
 
+def term_styles() -> str:
+    """Return the style sheet of the card that explains a term."""
+    return (_STYLES / "terms.css").read_text(encoding="utf-8")
+
+
 def styles() -> str:
     """Return all styles of the live panel as one sheet."""
     return "\n".join((_STYLES / f"{name}.css").read_text(encoding="utf-8") for name in _STYLE_ORDER)

@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import ConsoleMessage, Page
 
-from tests.browser.actions import finish, new_tokens
+from tests.browser.actions import IS_DRAWN, finish, new_tokens
 from tests.browser.conftest import Server, Tab, running_app, wait_until
 from visuals.live.page_bench import ROOT
 
@@ -24,15 +24,6 @@ AXE_RUN = """async () => {
   const { violations } = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")}: ${failureSummary}`));
-}"""
-# The script has ended, and every chart has been drawn.
-IS_DRAWN = """() => {
-  const app = document.querySelector("[data-test-script-state]");
-  const charts = [...document.querySelectorAll(".stVegaLiteChart")];
-  const shown = charts.filter((chart) => chart.checkVisibility());
-  const isDrawn = shown.every((chart) => chart.querySelector("svg.marks, canvas.marks"));
-  const isLoading = document.querySelector("[data-testid=stSkeleton]") !== null;
-  return app?.dataset.testScriptState === "notRunning" && isDrawn && !isLoading;
 }"""
 
 

@@ -12,7 +12,8 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from visuals.panel.modules import modules
-from visuals.panel.routes import panel_routes, scripts_address, vega_address
+from visuals.panel.routes import panel_routes, scripts_address, terms_address, vega_address
+from visuals.words.terms import TERMS
 
 
 @pytest.fixture(params=["/", "/behind/a/proxy/"])
@@ -26,7 +27,7 @@ def test_the_entries_and_all_that_they_import_come_from_one_versions_folder(
     client: TestClient,
 ) -> None:
     seen: set[str] = set()
-    entries = ("main.js", "loading_line.js", "check_badge.js", "server_line.js")
+    entries = ("main.js", "loading_line.js", "check_badge.js", "server_line.js", "terms.js")
     waiting = [f"{scripts_address()}/0/{entry}" for entry in entries]
     while waiting:
         address = waiting.pop()
@@ -59,6 +60,7 @@ def test_another_attempt_has_other_addresses_with_the_same_modules(client: TestC
         f"{scripts_address()}/0/nothing.js",
         f"{scripts_address()}/x/main.js",
         "live/vega/0.0.0.js",
+        "live/terms/0.json",
     ],
 )
 def test_what_is_not_of_this_version_is_nowhere(client: TestClient, address: str) -> None:
@@ -75,3 +77,12 @@ def test_the_chart_library_is_served_from_here(client: TestClient) -> None:
     assert answer.headers["content-type"].startswith("text/javascript")
     assert "immutable" in answer.headers["cache-control"]
     assert b"vegaEmbed" in answer.content
+
+
+def test_the_terms_come_with_the_titles_of_their_chapters(client: TestClient) -> None:
+    answer = client.get(terms_address())
+
+    assert "immutable" in answer.headers["cache-control"]
+    file = answer.json()
+    assert [term["key"] for term in file["terms"]] == [term.key for term in TERMS]
+    assert {term["chapter"] for term in file["terms"]} <= set(file["chapters"])

@@ -5,6 +5,7 @@
 
 import { make, write } from "./elements.js";
 import { group, NONE } from "./numbers.js";
+import { RunNumbers } from "./run_numbers.js";
 
 /** @type {Record<string, string>} */
 const STATE_WORDS = {
@@ -33,6 +34,7 @@ export class HeaderPanel {
    */
   constructor(parent, ctx) {
     this.ctx = ctx;
+    this.numbers = new RunNumbers();
     this.box = make("div", "head");
     this.state = make("span", "state");
     this.state.setAttribute("role", "status");
@@ -73,6 +75,7 @@ export class HeaderPanel {
   }
 
   reset() {
+    this.numbers.reset();
     this.boxes = new Map();
     this.figures.replaceChildren();
     this.state.textContent = "connecting";
@@ -89,6 +92,7 @@ export class HeaderPanel {
 
   /** @param {Frame} frame */
   update(frame) {
+    this.numbers.take(frame);
     if (frame.model) this.describe(frame.model);
     if (frame.step) this.stage(frame.step);
     if (isPrefilling(frame) && !this.step) this.prefilling(this.fedFirst);
@@ -165,6 +169,7 @@ export class HeaderPanel {
   }
 
   close() {
+    this.numbers.close();
     this.fed();
   }
 

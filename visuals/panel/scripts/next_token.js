@@ -65,7 +65,9 @@ export class NextTokenPanel extends ChartPanel {
    */
   row([, text, before, after, isChosen], isGreedy) {
     const line = make("div", "next-row" + (isChosen ? " chosen" : ""));
-    line.append(make("span", "tip-token", (isChosen ? "\u25b8 " : "") + text), this.bar(before));
+    const token = make("span", "tip-token", (isChosen ? "\u25b8 " : "") + text);
+    token.setAttribute("translate", "no");
+    line.append(token, this.bar(before));
     if (!isGreedy) line.append(this.bar(after, after === 0 ? "ruled out" : null));
     return line;
   }

@@ -24,6 +24,7 @@ export class TokensPanel {
     tools.insertBefore(legend(), help);
     this.strips = make("div", "strips");
     this.texts = make("div", "texts");
+    for (const node of [this.strips, this.texts]) node.setAttribute("translate", "no"); // not our words
     this.texts.setAttribute("role", "group");
     this.texts.setAttribute("aria-label", "Text so far");
     body.append(this.strips, this.texts);

@@ -89,6 +89,19 @@ export type BadgeComponent = {
   parentElement: HTMLElement | ShadowRoot;
 };
 
+/** A term of the glossary, and where one stands in a text. */
+export type Term = { key: string; title: string; sentence: string; chapter: string; forms: string[] };
+export type TermsFile = { pattern: string; terms: Term[]; chapters: Record<string, string> };
+export type FoundTerm = { key: string; from: number; to: number };
+/** A term where it first stands on the page. */
+export type Mark = FoundTerm & { node: Text; order: number };
+
+/** What Streamlit calls the script of the terms with. */
+export type TermsComponent = {
+  data: { entry: string; scripts: string; terms: string; tour: string };
+  parentElement: HTMLElement | ShadowRoot;
+};
+
 export type RunStatus = {
   state: string;
   final: boolean;
