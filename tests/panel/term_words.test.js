@@ -31,3 +31,11 @@ test("a text that was looked through before has the same terms again", () => {
   assert.deepEqual(found("TTFT and ITL"), ["TTFT", "ITL"]);
   assert.deepEqual(found("TTFT and ITL"), ["TTFT", "ITL"]);
 });
+
+test("what others wrote within a sentence is passed over", () => {
+  assert.deepEqual(found("query 3 \u2068\u201c prefill\u201d\u2069 reads keys 0 \u2068\u201cTTFT\u201d\u2069; layer"), [
+    "query",
+    "keys",
+    "layer",
+  ]);
+});

@@ -163,10 +163,11 @@ def caption(events: Sequence[StepEvent], info: RunInfo, part: Part) -> str:
         return "This step moved nothing that was counted."
     name = newest.phase.value.capitalize()
     where = f"{name}: {amount(_float(row['x']), 'FLOP/byte')}"
+    if part is Part.STEP:
+        where += f", {significant(_float(row['y']) / 1e9)} GFLOP/s"
     point = points_of(newest, info, part)
     if point is None:
-        rate = significant(_float(row["y"]) / 1e9)
-        return f"{where}, {rate} GFLOP/s. {NOT_MEASURED}"
+        return f"{where}. {NOT_MEASURED}"
     return f"{where}, {_standing(point, info)}{_named(newest, part, info.attention)}"
 
 

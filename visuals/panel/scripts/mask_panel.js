@@ -278,7 +278,6 @@ export class MaskPanel {
     const hasWeights = this.view === "weights" && this.weights.blocks.length > 0;
     // A row in words takes two lines at most; they are kept free, so that no step moves the picture.
     this.caption.classList.toggle("two", this.view === "weights");
-    this.caption.setAttribute("translate", this.view === "weights" ? "no" : "yes"); // it quotes tokens
     if (!this.pointer.isByKey) this.canvas.setAttribute("aria-label", this.speech.label());
     const { notes, title, isWarning } = this.speech.foot();
     if (this.foot.title !== title) this.foot.title = title;

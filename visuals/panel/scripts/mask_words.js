@@ -86,7 +86,8 @@ export class MaskWords {
     if (query === null || !block) return this.whyNot() || WAITING;
     const best = bestKeys(block, 0, query, BEST_KEYS).map(({ weight, key }) => `${this.name(key)} ${percentText(weight)}`);
     const head = panel.weights.heads.length > 1 ? `, head ${panel.weights.heads[0]}` : "";
-    const read = best.length ? ` reads ${best.join(", ")}` : " gives no weight that is a number";
+    const reads = best.length > 1 ? " reads keys" : " reads";
+    const read = best.length ? `${reads} ${best.join(", ")}` : " gives no weight that is a number";
     return `Layer ${panel.layer}, ${this.plane()}: query ${this.name(query)}${head}${read}.`;
   }
 
@@ -129,10 +130,13 @@ export class MaskWords {
     return node;
   }
 
-  /** @param {number} position */
+  /**
+   * A token's position, and its text in marks that keep it apart from the sentence around it.
+   * @param {number} position
+   */
   name(position) {
     const token = this.panel.ctx.tokens[this.panel.rowNumber]?.strip.tokens[position];
-    return `${group(position)}${token ? " \u201c" + token.text + "\u201d" : ""}`;
+    return `${group(position)}${token ? ` \u2068\u201c${token.text}\u201d\u2069` : ""}`;
   }
 
   /**

@@ -102,6 +102,7 @@ export class RooflinePanel extends ChartPanel {
     for (const [source, words] of ROOF_LINES) {
       if (sources.has(source)) entries.push(legendEntry("roof roof-" + source, words));
     }
+    if (sources.size) entries.push(legendEntry("ridge-mark", "ridge"));
     this.legend.replaceChildren(...entries);
   }
 }

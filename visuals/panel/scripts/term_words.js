@@ -3,6 +3,7 @@
 /** @import { FoundTerm, Term, TermsFile } from "./types.js" */
 
 const MOST_KEPT = 4000; // texts whose terms are remembered
+const QUOTED = /\u2068[^\u2069]*(\u2069|$)/g; // what others wrote, within a sentence of ours
 
 /** The glossary, as the server's file has it. */
 export class TermWords {
@@ -32,7 +33,8 @@ export class TermWords {
     if (known) return known;
     /** @type {Map<string, FoundTerm>} */
     const found = new Map();
-    for (const match of text.matchAll(this.pattern)) {
+    const own = text.replace(QUOTED, (quoted) => " ".repeat(quoted.length));
+    for (const match of own.matchAll(this.pattern)) {
       const key = this.termOf(match[0])?.key;
       if (key && !found.has(key)) found.set(key, { key, from: match.index, to: match.index + match[0].length });
     }
