@@ -19,7 +19,7 @@ from inference.runs.run_file import to_json
 from tests.app.stage import STAGE, Stage, shown
 from tests.builders import DEFAULT_LOAD, model_ready, run_info
 from tests.visuals.traces import trace_of
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import escaped, quoted
 
 pytestmark = pytest.mark.app
 
@@ -104,6 +104,10 @@ def test_escaped_text_reads_the_same_and_every_mark_is_escaped(text: str) -> Non
     assert not bare.startswith(("-", "+", "1.", "12)"))
     assert "www.e" not in marked
     assert "@e" not in marked
+
+
+def test_what_a_user_wrote_is_kept_apart_from_the_sentence_around_it() -> None:
+    assert quoted("K/V *cache*.txt") == f"\u2068{escaped('K/V *cache*.txt')}\u2069"
 
 
 def test_lines_of_a_text_begin_no_block() -> None:

@@ -29,7 +29,7 @@ from visuals.live.comparison_plan import MAX_SUBJECTS
 from visuals.live.hub import Hub
 from visuals.pages.examples import example_prompts
 from visuals.pages.inputs import FIRST_COLUMN, Separator
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import escaped, quoted
 from visuals.pages.page_states import ComparePageState
 from visuals.pages.session import bound, change, session, value_of
 from visuals.pages.widget_keys import PROMPT_FILES
@@ -78,7 +78,7 @@ def _take_files(state: ComparePageState) -> None:
 def _kept_files(box: DeltaGenerator, state: ComparePageState) -> None:
     with box.container(horizontal=True, vertical_alignment="center", gap="small"):
         names = ", ".join(file.name for file in state.files)
-        st.caption(f"Still here: {escaped(names)}")
+        st.caption(f"Still here: {quoted(names)}")
         st.button("Remove", key="remove-files", on_click=_drop_files, args=(state,))
 
 

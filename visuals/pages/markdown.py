@@ -21,6 +21,14 @@ def escaped(text: str) -> str:
     return LIST_MARKS.sub(r"\1\\", MARKS.sub(r"\\\g<0>", line))
 
 
+def quoted(text: str) -> str:
+    """Return what a user wrote as ``escaped`` does, kept apart from the sentence around it.
+
+    The marks, Unicode's isolates, keep its direction to itself, and no term in it is explained.
+    """
+    return f"\u2068{escaped(text)}\u2069"
+
+
 def shortened(name: str) -> str:
     """Return a name from an address, cut where it is longer than any of ours."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}\u2026"

@@ -7,7 +7,7 @@ import streamlit as st
 from inference.models.catalog import CATALOG, DEFAULT_NAMES, catalog_entry
 from inference.models.catalog import DEFAULT_MODEL as DEFAULT_ENTRY
 from inference.models.local_models import local_ids
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import quoted
 from visuals.pages.run_settings import DEFAULT_MODEL
 from visuals.pages.session import bound, session
 
@@ -29,7 +29,7 @@ def model_setting() -> None:
     model = session().run.model
     if model in names and not _is_here(model):
         st.caption(
-            f"{escaped(model)} is not on this machine. A run with it fetches the weights from the "
+            f"{quoted(model)} is not on this machine. A run with it fetches the weights from the "
             "hub first, which needs a network and takes minutes."
         )
 
