@@ -64,6 +64,13 @@ def test_a_room_needs_a_key_and_watchers_press_nothing(
             expect(watching.get_by_role("button", name="Start")).to_have_count(0)
             watching.goto(f"{server.url}/compare")
             expect(watching.get_by_text("You are watching.")).to_be_visible()
+            at_work.locator(".opener").click()
+            expect(watching.locator(".presented .panel-tokens.shown")).to_be_visible()
+            at_work.keyboard.press("v")
+            expect(at_work.locator(".card .address")).to_contain_text(f"key={watch}&watch=1")
+            expect(at_work.locator(".card canvas.code")).to_be_visible()
+            watching.keyboard.press("PageUp")
+            expect(watching.locator(".said")).to_contain_text("Only the presenter steps")
             put = watching.evaluate(
                 "fetch('/_stcore/upload_file/a/b', {method: 'PUT'}).then(a => a.status)"
             )
