@@ -16,11 +16,14 @@ CSV, PARQUET = ".csv", ".parquet"
 def add_parser(subparsers: Subparsers) -> None:
     """Add the ``arrivals`` command."""
     parser = subparsers.add_parser(
-        "arrivals", help="show what came, and when, of a run made with `run --endpoint`"
+        "arrivals", help="show what came, and when, of a run of `run --endpoint` or of a load"
     )
-    parser.add_argument("file", type=Path, help="a run file of `run --endpoint`")
+    parser.add_argument("file", type=Path, help="a run file of `run --endpoint` or of `load`")
     parser.add_argument(
         "--out", type=Path, help="write a row for each arrival, as .csv or .parquet"
+    )
+    parser.add_argument(
+        "--requests", action="store_true", help="with --out: a row for each request instead"
     )
     parser.set_defaults(run=run)
 
@@ -33,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
             msg = f"{out} is neither {CSV} nor {PARQUET}; give a name that ends so"
             raise InputError(msg)
         check_named_file(out)
-    from inference.runs.arrival_exports import arrivals_csv, arrivals_parquet  # noqa: PLC0415
+    from inference.runs import arrival_exports as tables  # noqa: PLC0415  after bad input
     from inference.runs.exports import csv_file  # noqa: PLC0415
     from inference.runs.remote_file import read  # noqa: PLC0415
 
@@ -43,9 +46,9 @@ def run(args: argparse.Namespace) -> int:
     ]
     write_stdout("\n".join(lines) + "\n")
     if out is not None:
-        is_csv = out.suffix == CSV
-        table = csv_file(arrivals_csv(runs)) if is_csv else arrivals_parquet(runs)
-        _write(out, table)
+        to_csv = tables.requests_csv if args.requests else tables.arrivals_csv
+        to_parquet = tables.requests_parquet if args.requests else tables.arrivals_parquet
+        _write(out, csv_file(to_csv(runs)) if out.suffix == CSV else to_parquet(runs))
     return 0
 
 

@@ -1,14 +1,14 @@
-"""Remote runs as a table: a row for each arrival. No torch."""
+"""Remote runs as tables: a row for each arrival, or for each request. No torch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inference.figures.arrivals import token_counts
-from inference.records.arrivals import Arrival, RemoteRequest, RemoteRun
+from inference.figures.arrivals import arrival_figures, token_counts
+from inference.records.arrivals import Arrival, EngineTimes, RemoteRequest, RemoteRun, Usage
 from inference.runs.exports import TableRow, to_csv
 
 _TEXT, _COUNT, _NUMBER = pa.string(), pa.int64(), pa.float64()
@@ -37,6 +37,38 @@ ARRIVAL_SCHEMA = pa.schema(
 )
 
 
+REQUEST_SCHEMA = pa.schema(
+    [
+        ("run_id", _TEXT),
+        ("request_id", _TEXT),
+        ("concurrency", _COUNT),
+        ("rate_per_s", _NUMBER),
+        ("warm_up", pa.bool_()),
+        ("state", _TEXT),
+        ("planned_s", _NUMBER),
+        ("sent_s", _NUMBER),
+        ("connected_s", _NUMBER),
+        ("first_byte_s", _NUMBER),
+        ("first_token_s", _NUMBER),
+        ("last_token_s", _NUMBER),
+        ("ended_s", _NUMBER),
+        ("ttft_s", _NUMBER),
+        ("tpot_s", _NUMBER),
+        ("tpot_at_least", pa.bool_()),
+        ("prompt_tokens", _COUNT),
+        ("cached_tokens", _COUNT),
+        ("output_tokens", _COUNT),
+        ("engine_queue_s", _NUMBER),
+        ("engine_prefill_s", _NUMBER),
+        ("engine_decode_s", _NUMBER),
+        ("message", _TEXT),
+        ("model_id", _TEXT),
+        ("engine", _TEXT),
+        ("address", _TEXT),
+    ]
+)
+
+
 def arrival_rows(runs: Iterable[RemoteRun]) -> list[TableRow]:
     """Return a row for each arrival, request after request.
 
@@ -47,14 +79,34 @@ def arrival_rows(runs: Iterable[RemoteRun]) -> list[TableRow]:
     return [row for run in runs for request in run.requests for row in _request_rows(run, request)]
 
 
+def request_rows(runs: Iterable[RemoteRun]) -> list[TableRow]:
+    """Return a row for each request, in the order sent; moments are on the run's zero."""
+    return [_request_row(run, request) for run in runs for request in run.requests]
+
+
 def arrivals_csv(runs: Iterable[RemoteRun]) -> str:
     """Return the arrivals of runs as CSV."""
     return to_csv(arrival_rows(runs), ARRIVAL_SCHEMA.names)
 
 
-def arrivals_parquet(runs: Sequence[RemoteRun]) -> bytes:
+def requests_csv(runs: Iterable[RemoteRun]) -> str:
+    """Return the requests of runs as CSV."""
+    return to_csv(request_rows(runs), REQUEST_SCHEMA.names)
+
+
+def arrivals_parquet(runs: Iterable[RemoteRun]) -> bytes:
     """Return the arrivals of runs as Parquet."""
-    table = pa.Table.from_pylist(arrival_rows(runs), schema=ARRIVAL_SCHEMA)
+    return _parquet(arrival_rows(runs))
+
+
+def requests_parquet(runs: Iterable[RemoteRun]) -> bytes:
+    """Return the requests of runs as Parquet."""
+    return _parquet(request_rows(runs), is_of_requests=True)
+
+
+def _parquet(rows: list[TableRow], *, is_of_requests: bool = False) -> bytes:
+    schema = REQUEST_SCHEMA if is_of_requests else ARRIVAL_SCHEMA
+    table = pa.Table.from_pylist(rows, schema=schema)
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     return sink.getvalue().to_pybytes()
@@ -96,3 +148,41 @@ def _arrival_cells(one: Arrival) -> TableRow:
         ),
         "prompt_fed": one.prompt_fed,
     }
+
+
+def _request_row(run: RemoteRun, request: RemoteRequest) -> TableRow:
+    figures, marks = arrival_figures(request), request.marks
+    usage, times = request.usage or Usage(), request.times or EngineTimes()
+    sent_s = marks.sent_s
+    return {
+        "run_id": run.run_id,
+        "request_id": request.request_id,
+        "concurrency": None if run.load is None else run.load.concurrency,
+        "rate_per_s": None if run.load is None else run.load.rate_per_s,
+        "warm_up": request.is_warm_up,
+        "state": request.state.value,
+        "planned_s": marks.planned_s,
+        "sent_s": sent_s,
+        "connected_s": marks.connected_s,
+        "first_byte_s": marks.first_byte_s,
+        "first_token_s": _sum(sent_s, figures.ttft_s),
+        "last_token_s": _sum(sent_s, figures.e2e_s),
+        "ended_s": marks.ended_s,
+        "ttft_s": figures.ttft_s,
+        "tpot_s": figures.tpot_s,
+        "tpot_at_least": None if figures.tpot_s is None else figures.is_tpot_at_least,
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": figures.counts.total,
+        "engine_queue_s": times.queue_s,
+        "engine_prefill_s": times.prefill_s,
+        "engine_decode_s": times.decode_s,
+        "message": request.message,
+        "model_id": request.ask.model_id,
+        "engine": run.endpoint.engine.value,
+        "address": run.endpoint.address,
+    }
+
+
+def _sum(start_s: float | None, duration_s: float | None) -> float | None:
+    return None if start_s is None or duration_s is None else start_s + duration_s

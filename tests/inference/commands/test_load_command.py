@@ -51,6 +51,8 @@ def test_each_concurrency_is_a_load_of_its_own(
     ]
     assert [len(one.requests) for one in runs] == [7, 9]
     assert len(server.asked(CHAT)) == 1 + 7 + 9
+    assert main(["arrivals", str(out), "--out", str(tmp_path / "t.csv"), "--requests"]) == 0
+    assert (tmp_path / "t.csv").read_text().count("\n") == 1 + 7 + 9
     assert any(line.startswith("1 at a time: 6 finished, 0 did not") for line in lines)
     assert any(line.startswith("3 at a time: TTFT from sent median") for line in lines)
 

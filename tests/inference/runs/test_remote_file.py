@@ -14,12 +14,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from inference.records.arrivals import Channel, RemoteRun, SaidCandidate, SaidToken, Usage
+from inference.records.arrivals import (
+    Channel,
+    LoadPlan,
+    RemoteRun,
+    SaidCandidate,
+    SaidToken,
+    Spacing,
+    Usage,
+)
 from inference.records.endpoints import Answer, EndpointInfo, EngineKind, Extra, Offer
 from inference.records.errors import RunFileError
 from inference.remote.chunks import Chunk
 from inference.runs import remote_file, run_file
-from inference.runs.arrival_exports import ARRIVAL_SCHEMA, arrivals_csv, arrivals_parquet
+from inference.runs.arrival_exports import (
+    ARRIVAL_SCHEMA,
+    REQUEST_SCHEMA,
+    arrivals_csv,
+    arrivals_parquet,
+    requests_csv,
+    requests_parquet,
+)
 from tests.inference.remote.requests import recorded
 
 FIRST = Chunk(
@@ -124,6 +139,24 @@ def test_the_table_has_a_row_for_each_arrival_with_its_tokens() -> None:
     assert (text["at_s"], end["kind"]) == ("1.0", "finish")
     assert table.schema.equals(ARRIVAL_SCHEMA)
     assert table.column("text").to_pylist() == ["", "=a\u00e9", ""]
+
+
+def test_the_table_of_requests_has_their_moments_on_one_zero() -> None:
+    late = replace(RUN.requests[0], request_id="r1", is_warm_up=True)
+    late = replace(late, marks=replace(late.marks, planned_s=0.25, sent_s=0.5))
+    load = LoadPlan(spacing=Spacing.CONSTANT, rate_per_s=4.0, requests=1, warm_up=1)
+    run = replace(RUN, requests=(*RUN.requests, late), load=load)
+
+    rows = list(csv.DictReader(io.StringIO(requests_csv([run]))))
+    table = pq.read_table(pa.BufferReader(requests_parquet([run])))
+
+    assert [row["warm_up"] for row in rows] == ["false", "true"]
+    assert [row["first_token_s"] for row in rows] == ["1.0", "1.0"]
+    assert [row["ttft_s"] for row in rows] == ["1.0", "0.5"]
+    assert (rows[1]["planned_s"], rows[1]["sent_s"]) == ("0.25", "0.5")
+    assert (rows[0]["rate_per_s"], rows[0]["concurrency"]) == ("4.0", "")
+    assert (rows[0]["output_tokens"], rows[0]["tpot_s"]) == ("2", "")
+    assert table.schema.equals(REQUEST_SCHEMA)
 
 
 def test_a_run_without_requests_has_an_empty_table() -> None:
