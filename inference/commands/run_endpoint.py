@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import re
 import secrets
 import sys
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ STDOUT = "-"
 DEFAULT_MODEL = "default"  # what `run` takes where no model is named
 NS = 1e-9
 REST_LIMIT_S = 3.0  # until an engine has noticed that nobody reads
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of such bytes
 MOST_NEW_TOKENS = 1_000_000
 # Options of this program's own engine, and what they are when nobody gave them.
 OF_THIS_MACHINE = {
@@ -119,6 +121,11 @@ def endpoint_order(args: argparse.Namespace) -> EndpointOrder:
     )
     if any(not one.text.strip() for one in prompts):
         msg = "a prompt is empty; write something"
+        raise PromptError(msg)
+    texts = [*(one.text for one in prompts), args.model or ""]
+    texts += [content for one in prompts for _role, content in one.turns]
+    if any(LONE_SURROGATE.search(text) for text in texts):
+        msg = "a prompt or the model's name holds bytes that are no UTF-8; write it in UTF-8"
         raise PromptError(msg)
     asks = tuple(
         RemoteAsk(

@@ -27,6 +27,7 @@ from inference.remote.connection import Wire, WireMarks
 from inference.remote.json_values import (
     NotJsonError,
     count_in,
+    name_in,
     object_at,
     object_in,
     objects_at,
@@ -211,7 +212,7 @@ def _models(listed: dict[str, Any]) -> tuple[ServedModel, ...]:
     return tuple(
         ServedModel(model_id=model_id, context_tokens=_context(one))
         for one in objects_at(listed, "data")
-        if (model_id := text_in(one, "id"))
+        if (model_id := name_in(one, "id"))
     )
 
 

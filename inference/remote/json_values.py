@@ -71,6 +71,11 @@ def text_in(value: dict[str, Any], name: str) -> str:
     return found if isinstance(found, str) else ""
 
 
+def name_in(value: dict[str, Any], name: str) -> str:
+    """Return a text that is kept as a text, half characters in it replaced; empty for none."""
+    return text_bytes(text_in(value, name)).decode("utf-8", "replace")
+
+
 def object_at(value: dict[str, Any], name: str) -> dict[str, Any]:
     """Return an object inside; an empty one where there is none."""
     found = value.get(name)

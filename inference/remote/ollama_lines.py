@@ -9,6 +9,7 @@ from inference.remote.chunks import Chunk
 from inference.remote.complaints import error_words
 from inference.remote.json_values import (
     count_in,
+    name_in,
     number_in,
     object_at,
     object_in,
@@ -34,7 +35,7 @@ def read_line(content: bytes) -> Chunk:
         tokens=tuple(said_token(entry) for entry in objects_at(line, "logprobs")),
         usage=_usage(line) if is_end else None,
         times=_times(line) if is_end else None,
-        finish=(text_in(line, "done_reason") or "done") if is_end else "",
+        finish=(name_in(line, "done_reason") or "done") if is_end else "",
         error=error_words(line),
         is_end=is_end,
     )

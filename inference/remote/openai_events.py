@@ -15,6 +15,7 @@ from inference.remote.json_values import (
     bytes_at,
     count_in,
     ids_at,
+    name_in,
     number_in,
     object_at,
     object_in,
@@ -58,7 +59,7 @@ def read_event(content: bytes) -> Chunk:
         running_tokens=_running(usage, timings),
         usage=usage,
         times=_times(object_at(event, "metrics"), timings),
-        finish=text_in(told, "finish_reason"),
+        finish=name_in(told, "finish_reason"),
         error=error,
         has_choice=choice is not None,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from inference.records.arrivals import (
     Arrival,
     ArrivalKind,
@@ -20,6 +18,7 @@ from inference.remote.connection import BodyPart, WireMarks
 from inference.remote.json_values import HIGH_HALF, text_bytes
 
 NS = 1e-9
+NO_TEXT = ((Channel.ANSWER, ""),)
 UNFINISHED = (
     "the stream ended before the engine said that the answer was finished; what came until then is "
     "kept"
@@ -151,23 +150,21 @@ class RequestRecorder:
 
     def _arrivals_of(self, chunk: Chunk, part: BodyPart) -> list[Arrival]:
         """Return an arrival for each channel that a chunk has text for; else one."""
-        first = Arrival(
-            at_s=self._seconds(part.read_ns),
-            read=part.read,
-            kind=_kind(chunk),
-            token_ids=chunk.token_ids,
-            tokens=chunk.tokens,
-            running_tokens=chunk.running_tokens,
-            prompt_fed=chunk.prompt_fed,
-            prompt_total=chunk.prompt_total,
-        )
-        if not chunk.texts:
-            return [first]
-        (channel, text), *others = chunk.texts
-        rest = replace(first, token_ids=(), tokens=())
+        kind, at_s = _kind(chunk), self._seconds(part.read_ns)
         return [
-            replace(first, channel=channel, raw=self._raw(channel, text)),
-            *(replace(rest, channel=name, raw=self._raw(name, more)) for name, more in others),
+            Arrival(
+                at_s=at_s,
+                read=part.read,
+                kind=kind,
+                raw=self._raw(channel, text) if text else b"",
+                channel=channel,
+                token_ids=() if index else chunk.token_ids,
+                tokens=() if index else chunk.tokens,
+                running_tokens=chunk.running_tokens,
+                prompt_fed=chunk.prompt_fed,
+                prompt_total=chunk.prompt_total,
+            )
+            for index, (channel, text) in enumerate(chunk.texts or NO_TEXT)
         ]
 
     def _raw(self, channel: Channel, text: str) -> bytes:

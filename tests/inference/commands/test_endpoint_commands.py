@@ -103,6 +103,7 @@ def test_the_key_is_sent_and_is_in_no_file_and_no_output(
         (["--silence", "0"], "--silence is 0"),
         (["--silence", "nan"], "--silence is nan"),
         (["--prompt", "  "], "a prompt is empty"),
+        (["--prompt", "a\udcff"], "no UTF-8"),
         (["--out", "/nowhere/run.json"], "does not exist"),
         (["--endpoint", "ftp://host"], "none of a server that speaks http"),
     ],

@@ -150,6 +150,13 @@ def test_half_a_character_in_two_escapes_is_put_together(server: ScriptedServer)
     assert text_of(request) == "a\U0001f600b".encode()
 
 
+def test_half_a_character_in_a_word_that_is_kept_is_replaced(server: ScriptedServer) -> None:
+    """A run with such a word could not be written."""
+    end = b'data: {"choices": [{"delta": {}, "finish_reason": "\\ud83d"}]}\n\n'
+
+    assert streamed(server, *sse(chunk({"content": "a"})), end).finish == "\ufffd"
+
+
 def test_bytes_that_are_no_utf8_come_out_as_they_came_in(server: ScriptedServer) -> None:
     event = b'data: {"choices": [{"delta": {"content": "a\xf0\x9f"}}]}\n\n'
 
