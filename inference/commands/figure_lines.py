@@ -19,7 +19,8 @@ def figure_lines(request: RemoteRequest) -> list[str]:
         lines.append(f"{request.request_id}: TTFT: {cut}")
     if request.times is not None:
         lines.append(f"{request.request_id}: by the engine's own clock: {_said(request.times)}")
-    notes = [figures.counts.note, _burst_note(figures), *request.notes, request.message]
+    notes = [figures.counts.note, _hidden_note(figures), _burst_note(figures)]
+    notes += [*request.notes, request.message]
     lines += [f"{request.request_id}: {note}" for note in notes if note]
     return lines
 
@@ -57,6 +58,13 @@ def _said(times: EngineTimes) -> str:
     if times.drafted_tokens:
         words.append(f"{times.accepted_tokens or 0:,} of {times.drafted_tokens:,} drafted accepted")
     return ", ".join(words) or "nothing"
+
+
+def _hidden_note(figures: ArrivalFigures) -> str:
+    count = figures.hidden_tokens
+    if not count:
+        return ""
+    return f"{count:,} of the tokens came without text: an end, half a character, or kept back"
 
 
 def _burst_note(figures: ArrivalFigures) -> str:

@@ -95,7 +95,10 @@ class Wire:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        # Made once: reading the certificates takes milliseconds, in which no stream is read.
+        is_secured = endpoint.scheme == "https"
         self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=httpcore2.default_ssl_context() if is_secured else None,
             max_connections=MOST_CONNECTIONS,
             keepalive_expiry=KEEP_ALIVE_S,
             network_backend=TimedBackend(),

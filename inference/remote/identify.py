@@ -103,7 +103,8 @@ async def identify(wire: Wire) -> EndpointInfo:
     engine, version = _engine(found)
     served = _models(models.content)
     if engine is EngineKind.OTHER and models.status != GOOD:
-        msg = f"{endpoint.address} has no list of models (/v1/models answers {models.status}); "
+        answer = f"answers {models.status}" if models.status else "did not answer in time"
+        msg = f"{endpoint.address} has no list of models (/v1/models {answer}); "
         msg += "check the address: it is that of an engine with OpenAI routes or of Ollama"
         raise EndpointError(msg)
     return EndpointInfo(

@@ -69,6 +69,7 @@ def test_a_run_at_an_address_writes_a_run_file_and_says_its_figures(
     assert server.asked(CHAT)[-1].fields["seed"] == 7
     assert any("3 tokens (counted from token ids), TTFT" in line for line in said_lines)
     assert any("by the engine's own clock: queue 5 ms" in line for line in said_lines)
+    assert any("1 of the tokens came without text" in line for line in said_lines)
 
 
 def test_the_key_is_sent_and_is_in_no_file_and_no_output(

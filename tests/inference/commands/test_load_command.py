@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from inference.__main__ import main
+from inference.commands import INTERRUPTED
 from inference.records.arrivals import LoadPlan, Spacing
 from inference.records.endpoints import EngineKind
+from inference.records.status import RunState
 from inference.runs.remote_file import read
-from tests.inference.remote.scripted_server import ScriptedServer, running_server, said
-from tests.inference.remote.streams import CHAT, engine_routes
+from tests.inference.remote.scripted_server import (
+    HOLD,
+    Script,
+    ScriptedServer,
+    running_server,
+    said,
+)
+from tests.inference.remote.streams import CHAT, VLLM, engine_routes
 
 BAD_INPUT = 2
 
@@ -85,6 +97,25 @@ def test_a_load_without_one_answer_fails_with_the_reason(
     assert "0 finished, 6 did not" in both.out
     assert "8 times:" in both.out
     assert "answers 503: x" in both.err.splitlines()[-1]
+
+
+def test_ctrl_c_ends_the_loads_and_saves_what_came(server: ScriptedServer, tmp_path: Path) -> None:
+    whole = server.routes[CHAT]
+    calls = iter(range(100))
+    held = Script((*VLLM[:2], HOLD))
+    server.routes[CHAT] = lambda _request: whole if next(calls) == 0 else held
+    out = tmp_path / "load.json"
+    command = [sys.executable, "-m", "inference", "load", "--endpoint", server.address]
+    command += ["--prompt", "Hello?", "--concurrency", "2,4", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        assert server.opened.wait(60)
+        os.kill(program.pid, signal.SIGINT)
+        _, said_bytes = program.communicate(timeout=60)
+
+    [kept] = read(out)
+    assert program.returncode == INTERRUPTED, said_bytes
+    assert b"Traceback" not in said_bytes
+    assert {one.state for one in kept.requests} == {RunState.STOPPED}
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,16 @@ def test_a_server_that_is_no_engine_is_named_so(server: ScriptedServer) -> None:
         found_at(server.address)
 
 
+def test_a_server_that_says_nothing_is_named_so(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inference.remote.identify.READ_LIMIT_S", 0.1)
+    server.routes["/v1/models"] = Script((b'{"da', HOLD), kind="application/json")
+
+    with pytest.raises(EndpointError, match=r"sent nothing for 0\.1 s"):
+        found_at(server.address)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_server_that_asks_for_a_key_is_named_so(server: ScriptedServer, status: int) -> None:
     server.routes["/v1/models"] = said({"error": "no"}, status)
