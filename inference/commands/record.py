@@ -30,6 +30,14 @@ def add_parser(subparsers: Subparsers) -> None:
         default=TRIES,
         help=f"how often a run or the roofs are made again while something disturbs them ({TRIES})",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="make this recording and no other, and of the measurements only the roofs that it "
+        "carries; may be repeated",
+    )
     parser.set_defaults(run=run)
 
 
@@ -40,12 +48,14 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(msg)
     from inference.models.loading import load_model  # noqa: PLC0415  torch is slow
     from inference.process.recording import Recorder  # noqa: PLC0415
+    from inference.process.recording_plans import check_recordings  # noqa: PLC0415
     from inference.runs.recordings import FOLDER  # noqa: PLC0415
 
+    check_recordings(args.only)
     folder = args.out or FOLDER
     with ProgressLine() as progress:
         loaded = load_model(args.model, dtype="float32", on_stage=progress.show)
-    Recorder(loaded, _say, args.tries).record(folder)
+    Recorder(loaded, _say, args.tries).record(folder, args.only)
     write_stdout(f"{folder}\n")
     return 0
 

@@ -18,7 +18,7 @@ from inference.records.attention import AttentionChoice, AttentionMap
 from inference.records.errors import TokenByTokenError
 from inference.records.run import RunTrace
 from inference.runs.known_tokens import known_tokens, recapture_note
-from inference.runs.packed_attention import packed_together
+from inference.runs.packed_attention import BUDGET_BYTES, packed_together
 
 
 class Recapturer:
@@ -82,9 +82,19 @@ class Recapturer:
 
 
 def with_attention(
-    trace: RunTrace, backend: TorchBackend, choices: Sequence[AttentionChoice]
+    trace: RunTrace,
+    backend: TorchBackend,
+    choices: Sequence[AttentionChoice],
+    *,
+    budget_bytes: int = BUDGET_BYTES,
 ) -> RunTrace:
     """Return a finished run with what these layers attend to, for every request.
+
+    Args:
+        trace: The run.
+        backend: The model that made it, idle.
+        choices: The layers and heads.
+        budget_bytes: Of the packed text; neighbouring keys share a cell where it is short.
 
     Raises:
         InputError: There is no such layer or head.
@@ -94,7 +104,7 @@ def with_attention(
     captures = (
         (choice, maps, note) for choice, maps in _recaptured(trace, backend, choices) if maps
     )
-    return replace(trace, attention=packed_together(captures))
+    return replace(trace, attention=packed_together(captures, budget_bytes=budget_bytes))
 
 
 def _recaptured(

@@ -7,8 +7,7 @@ kept.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,45 +24,35 @@ from inference.figures.device import notes_of
 from inference.figures.disturbance import is_disturbed
 from inference.models.devices import DTYPES
 from inference.models.loading import LoadedModel
+from inference.models.miniatures import Miniature, miniature
 from inference.models.tokenization import TextCodec
 from inference.process.headless import HeadlessRunner
-from inference.process.messages import LoadModel
 from inference.process.orders import RunOrder, build_requests
 from inference.process.recaptures import with_attention
+from inference.process.recording_plans import (
+    EIGHT_PROMPTS,
+    RecordingPlan,
+    check_recordings,
+    order_for,
+    recording_plans,
+)
 from inference.process.runner import generation_options
-from inference.records.attention import AttentionChoice
+from inference.records.costs import Ceilings
 from inference.records.errors import BackendError
-from inference.records.options import BatchPlan, Policy, Sampling
+from inference.records.options import Sampling
 from inference.records.rooflines import SWEPT_TOKENS, MeasuredCeilings
 from inference.records.run import RunTrace
 from inference.records.steps import Part
-from inference.runs.recordings import (
-    BATCH,
-    COMPARISON,
-    FIRST_RUN,
-    Measurements,
-    write_measurements,
-    write_runs,
-)
+from inference.runs.recordings import Measurements, write_measurements, write_runs
 
 OnStage = Callable[[str], None]
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "assets" / "examples.json"
-FIRST_TOKENS, COMPARED_TOKENS, BATCH_TOKENS = 64, 48, 24
-FIRST_EXAMPLE = 1
-COMPARED_EXAMPLES = (1, 2, 3)
-BATCHED_EXAMPLES = (0, 1, 2, 3)
-BATCH_PLAN = BatchPlan(policy=Policy.CONTINUOUS, slots=2)
-BATCH_GAP_S = 0.4
-REPEATS = 2
-# The middle layer first, which is shown first; the first and the last, which look different.
-CAPTURED = tuple(AttentionChoice(layer=layer) for layer in (15, 0, 7, 22, 29))
-SPLIT_EVERY = 16
+WARM_TOKENS = 4
 SWEPT_BATCHES, SWEPT_CONTEXTS = (1, 2, 4, 8), (64, 512, 2048)
 
 
 class Recorder:
-    """Makes runs and measurements on one model."""
+    """Makes runs and measurements on one model, and on small ones beside it."""
 
     def __init__(self, loaded: LoadedModel, on_stage: OnStage, tries: int) -> None:
         self._loaded = loaded
@@ -72,29 +61,57 @@ class Recorder:
         self._say = on_stage
         self._tries = tries
 
-    def record(self, folder: Path) -> None:
+    def record(self, folder: Path, only: Sequence[str] = ()) -> None:
         """Make everything and write it into a folder.
 
+        Args:
+            folder: Made if need be.
+            only: Names of the recordings to make; then nothing is measured but the roofs, which
+                stay with these runs. Empty for everything.
+
         Raises:
-            InputError: It cannot be written.
+            InputError: There is no such recording, or it cannot be written.
         """
+        plans = recording_plans()
+        check_recordings(only)
         folder.mkdir(parents=True, exist_ok=True)
+        roofs = self._roofs_of_all(folder, is_written=not only)
+        self.warm(roofs)
+        for name in only or plans:
+            self._say(name)
+            small = plans[name].miniature
+            maker = self if small is None else self._beside(small, roofs)
+            write_runs(maker.made(plans[name]), name, folder)
+
+    def warm(self, roofs: Ceilings) -> None:
+        """Have runs carry these roofs, and let first-call costs fall on one that is not kept."""
+        self._runner.ceilings = roofs
+        self._run(order_for(EIGHT_PROMPTS[:1], WARM_TOKENS), ())
+
+    def made(self, plan: RecordingPlan) -> tuple[RunTrace, ...]:
+        """Return the runs of a recording, with the attention weights that it keeps."""
+        traces = tuple(self._quiet_run(order, plan.samplings) for order in plan.orders)
+        if not plan.captured:
+            return traces
+        backend = self._runner.runner.backend
+        return tuple(
+            with_attention(trace, backend, plan.captured, budget_bytes=plan.attention_bytes)
+            for trace in traces
+        )
+
+    def _roofs_of_all(self, folder: Path, *, is_written: bool) -> Ceilings:
+        """Return the roofs that the runs carry; where everything is made, with the sweeps."""
+        if not is_written:
+            return self._roofs().ceilings
         measured = self._measurements()
         write_measurements(measured, folder)
-        self._runner.ceilings = measured.ceilings.ceilings
-        prompts = _example_prompts()
-        self._run(_order(prompts[:1], COMPARED_TOKENS))  # warms the engine; not kept
-        first = self._quiet_run(_order([prompts[FIRST_EXAMPLE]], FIRST_TOKENS, SPLIT_EVERY))
-        first = with_attention(first, self._runner.runner.backend, CAPTURED)
-        write_runs((first,), FIRST_RUN, folder)
-        compared = tuple(
-            self._quiet_run(_order([prompts[index]], COMPARED_TOKENS))
-            for _ in range(REPEATS)
-            for index in COMPARED_EXAMPLES
-        )
-        write_runs(compared, COMPARISON, folder)
-        batch = self._quiet_run(_batch_order([prompts[index] for index in BATCHED_EXAMPLES]))
-        write_runs((batch,), BATCH, folder)
+        return measured.ceilings.ceilings
+
+    def _beside(self, kind: Miniature, roofs: Ceilings) -> Recorder:
+        """Return a recorder on a small model, under the same roofs."""
+        small = Recorder(miniature(kind, self._loaded), self._say, self._tries)
+        small.warm(roofs)
+        return small
 
     def _measurements(self) -> Measurements:
         loaded = self._loaded
@@ -126,12 +143,17 @@ class Recorder:
             raise BackendError(msg)
         return best
 
-    def _quiet_run(self, order: RunOrder) -> RunTrace:
-        """Return a run that nothing disturbed, or after all tries the one disturbed least."""
+    def _quiet_run(self, order: RunOrder, samplings: Sequence[Sampling] = ()) -> RunTrace:
+        """Return a run that nothing disturbed, or after all tries the one disturbed least.
+
+        Args:
+            order: What is run.
+            samplings: How each row chooses its tokens; empty for as the order says.
+        """
         best: RunTrace | None = None
         for attempt in range(self._tries):
             self._say(f"{order.prompts[0][:40]!r}, attempt {attempt + 1}")
-            trace = self._run(order)
+            trace = self._run(order, samplings)
             if best is None or disturbance(trace) < disturbance(best):
                 best = trace
             if not disturbance(best):
@@ -142,8 +164,11 @@ class Recorder:
         self._say(f"kept with {disturbance(best)} of {len(best.events)} steps disturbed")
         return best
 
-    def _run(self, order: RunOrder) -> RunTrace:
+    def _run(self, order: RunOrder, samplings: Sequence[Sampling]) -> RunTrace:
         requests = build_requests(order, self._codec, self._loaded.context_limit)
+        if samplings:
+            pairs = zip(requests, samplings, strict=True)
+            requests = tuple(replace(request, sampling=sampling) for request, sampling in pairs)
         trace = self._runner.run(requests, seed=order.seed, options=generation_options(order))
         if trace.message:
             raise BackendError(trace.message)
@@ -184,27 +209,3 @@ def _measured(device: torch.device, dtype: torch.dtype) -> MeasuredCeilings:
 def _height(measured: MeasuredCeilings) -> float:
     """Return a number that grows with both roofs."""
     return measured.ceilings.bytes_per_s * measured.ceilings.flops_per_s
-
-
-def _order(prompts: Iterable[str], tokens: int, split_every: int | None = None) -> RunOrder:
-    return RunOrder(
-        prompts=tuple(prompts),
-        max_new_tokens=tokens,
-        sampling=Sampling(temperature=0.0),
-        seed=0,
-        is_raw=False,
-        load=LoadModel(model="default"),
-        split_every=split_every,
-        is_prefill_split=False,
-    )
-
-
-def _batch_order(prompts: list[str]) -> RunOrder:
-    arrivals_s = tuple(BATCH_GAP_S * number for number in range(len(prompts)))
-    return replace(_order(prompts, BATCH_TOKENS), plan=BATCH_PLAN, arrivals_s=arrivals_s)
-
-
-def _example_prompts() -> list[str]:
-    """Return the example prompts that stand in the list itself, by their place in it."""
-    entries = json.loads(EXAMPLES.read_text(encoding="utf-8"))
-    return [entry["prompt"] for entry in entries if "prompt" in entry]

@@ -68,6 +68,8 @@ def packed(
 def packed_together(
     captures: Iterable[tuple[AttentionChoice, Sequence[AttentionMap], str]],
     before: Sequence[PackedAttention] = (),
+    *,
+    budget_bytes: int = BUDGET_BYTES,
 ) -> tuple[PackedAttention, ...]:
     """Return choices with their maps and notes within the budget of one run, the first ones first.
 
@@ -76,9 +78,10 @@ def packed_together(
     Args:
         captures: To be packed.
         before: Those of the run's file, which stay.
+        budget_bytes: Of the packed text of all of them.
     """
     kept = list(before)
-    room = BUDGET_BYTES - sum(len(one.body) for one in kept)
+    room = budget_bytes - sum(len(one.body) for one in kept)
     weights = MAX_RUN_WEIGHTS - sum(_weights_of(one) for each in kept for one in each.maps)
     for choice, maps, note in captures:
         if any(choice == one.choice for one in kept):

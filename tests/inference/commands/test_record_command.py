@@ -29,6 +29,16 @@ def test_no_try_at_all_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "give 1 or more" in capsys.readouterr().err
 
 
+def test_a_recording_that_there_is_none_of_is_refused_with_those_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["record", "--only", "long-prompt", "--only", "nonsense"]) == 2
+
+    said = capsys.readouterr().err
+    assert "there is no recording 'nonsense'" in said
+    assert "batch-of-eight" in said
+
+
 def test_a_quiet_run_needs_no_excuse(quiet: RunTrace) -> None:
     assert not any(map(is_disturbed, quiet.events))
     assert disturbance(quiet) == 0
@@ -58,7 +68,7 @@ def test_a_disturbed_run_is_made_again_until_a_quiet_one_comes(
     recorder = Recorder(
         load_model(str(tiny_model_folder), on_stage=lambda _stage: None), said.append, tries=4
     )
-    monkeypatch.setattr(recording.Recorder, "_run", lambda _self, _order: next(made))
+    monkeypatch.setattr(recording.Recorder, "_run", lambda _self, _order, _samplings: next(made))
 
     kept = recorder._quiet_run(order("a"))
 

@@ -159,15 +159,15 @@ def test_what_does_not_fit_is_binned_by_maximum_and_then_left_out() -> None:
         assert np.array_equal(back.rest_of_first_cell, one.weights[:, :, 1:size].max(axis=2))
 
 
-def test_choices_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choices_share_one_budget() -> None:
     maps = [row_map(step, 60 + step) for step in range(4)]
-    monkeypatch.setattr(packed_attention, "BUDGET_BYTES", int(len(kept(*maps).body) * 1.8))
+    budget_bytes = int(len(kept(*maps).body) * 1.8)
     captures = [(AttentionChoice(layer=layer), maps, "") for layer in range(9)]
 
-    together = packed_together(captures)
+    together = packed_together(captures, budget_bytes=budget_bytes)
 
     assert [one.choice.layer for one in together][:2] == [0, 1]
-    assert sum(len(one.body) for one in together) <= packed_attention.BUDGET_BYTES
+    assert sum(len(one.body) for one in together) <= budget_bytes
     assert unpacked(together[0])[0].kv_bin == 1 < unpacked(together[1])[0].kv_bin
 
 
