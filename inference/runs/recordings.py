@@ -55,6 +55,15 @@ def recording_names() -> tuple[str, ...]:
     )
 
 
+def numbered_runs() -> dict[str, RunTrace]:
+    """Return every recorded run by its name: the recording's, with a number from the second on."""
+    return {
+        f"{name}-{number}" if number > 1 else name: trace
+        for name in recording_names()
+        for number, trace in enumerate(recorded_runs(name), start=1)
+    }
+
+
 @cache
 def recorded_measurements() -> Measurements | None:
     """Return what was measured of the recording's machine; None where the program has none."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import zlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from inference.records.errors import InputError, RunFileError
 from inference.records.run import SCHEMA_VERSION, RunTrace
 from inference.records.steps import Phase, RowStep
 from inference.runs.packed_attention import attention_problem
-from inference.runs.strict_reading import check_values, strict_validator
+from inference.runs.strict_reading import check_values, file_text, strict_validator
 from inference.storage.atomic_write import replace_file
 from inference.storage.named_files import write_named_file
 
@@ -41,7 +40,6 @@ STRICT = ConfigDict(
 )
 MAX_TOKENS = 2**31 - 1  # no context and no vocabulary comes near
 MAX_BYTES = 2**63 - 1
-GZIP_MAGIC = b"\x1f\x8b"
 # A quote inside a JSON string is escaped, so one that is not, before a colon, ends a name.
 OLD_NAMES = ((re.compile(rb'(?<!\\)"look_s"(?=\s*:)'), b'"capture_s"'),)
 NOT_OURS = "the file is no run of this program; open one that was saved here"
@@ -133,11 +131,7 @@ def listed_runs(content: bytes, source: RunSource, newest_schema: int) -> bytes:
     Raises:
         RunFileError: It is damaged, too large, not ours, from elsewhere, or too new.
     """
-    text = _unpacked(content) if content.startswith(GZIP_MAGIC) else content
-    if len(text) > MAX_FILE_BYTES:
-        msg = f"the run file is larger than {MAX_FILE_BYTES >> 20} MiB; save fewer runs in one"
-        raise RunFileError(msg)
-    text = text.removeprefix(b"\xef\xbb\xbf").strip()
+    text = file_text(content, "run file", MAX_FILE_BYTES)
     listed = with_current_names(text if text.startswith(b"[") else b"[" + text + b"]")
     check_values(listed)
     _check_heads(listed, source, newest_schema)
@@ -209,20 +203,6 @@ def _heads_validator() -> SchemaValidator:
         model_config = STRICT
 
     return strict_validator(Heads)
-
-
-def _unpacked(content: bytes) -> bytes:
-    """Return at most one byte more than the cap, so that a small bomb stays small."""
-    try:
-        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        text = unpacker.decompress(content, MAX_FILE_BYTES + 1)
-    except zlib.error as error:
-        msg = "the run file is damaged: its compression is broken; copy it again"
-        raise RunFileError(msg) from error
-    if not unpacker.eof and len(text) <= MAX_FILE_BYTES:
-        msg = "the run file is cut short: its compressed end is missing; copy it again"
-        raise RunFileError(msg)
-    return text
 
 
 def _check_heads(listed: bytes, source: RunSource, newest_schema: int) -> None:

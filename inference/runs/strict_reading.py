@@ -1,4 +1,4 @@
-"""Validators for files from others: strict, ended by the first thing wrong, and bounded in numbers.
+"""Files from others: bounded in size and numbers, strict, and ended by the first thing wrong.
 
 Pydantic collects an error for each element that is wrong, so a small file of a hundred million of
 them takes tens of gigabytes. Here a sequence ends with its first. No torch.
@@ -6,6 +6,7 @@ them takes tens of gigabytes. Here a sequence ends with its first. No torch.
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from pydantic import RootModel
@@ -21,19 +22,37 @@ LEAST_BYTES = 8
 # Sums and squares of these stay finite, and no count or rate of any machine comes near.
 LARGEST_FLOAT = 1e24
 LARGEST_INT = 10**40
+GZIP_MAGIC = b"\x1f\x8b"
 SEQUENCES = ("list", "tuple", "set", "frozenset")
 
 
-def check_values(text: bytes) -> None:
+def file_text(content: bytes, what: str, most_bytes: int) -> bytes:
+    """Return the text of a file, unpacked where it is compressed.
+
+    Args:
+        content: All of the file.
+        what: The file as sentences call it.
+        most_bytes: That its text may have.
+
+    Raises:
+        RunFileError: It is too large, or its compression is broken.
+    """
+    is_packed = content.startswith(GZIP_MAGIC)
+    text = _unpacked(content, what, most_bytes) if is_packed else content
+    if len(text) > most_bytes:
+        msg = f"the {what} is larger than {most_bytes >> 20} MiB; save fewer runs in one"
+        raise RunFileError(msg)
+    return text.removeprefix(b"\xef\xbb\xbf").strip()
+
+
+def check_values(text: bytes, what: str = "run file") -> None:
     """Raise RunFileError where a text of JSON holds more values than any run has.
 
     Commas inside of strings count too, which refuses no run but one of a prompt like that.
     """
     values = text.count(b",") + text.count(b"[") + text.count(b"{")
     if values > min(MAX_VALUES, max(ALWAYS_VALUES, len(text) // LEAST_BYTES)):
-        msg = (
-            f"the run file holds {values:,} values, more than a run of its size has; open one that "
-        )
+        msg = f"the {what} holds {values:,} values, more than a run of its size has; open one that "
         msg += "was saved here"
         raise RunFileError(msg)
 
@@ -69,3 +88,17 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401  pydantic's own schemas are di
     elif kind == "int":
         bounded |= {"ge": -LARGEST_INT, "le": LARGEST_INT}
     return bounded
+
+
+def _unpacked(content: bytes, what: str, most_bytes: int) -> bytes:
+    """Return at most one byte more than the cap, so that a small bomb stays small."""
+    try:
+        unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        text = unpacker.decompress(content, most_bytes + 1)
+    except zlib.error as error:
+        msg = f"the {what} is damaged: its compression is broken; copy it again"
+        raise RunFileError(msg) from error
+    if not unpacker.eof and len(text) <= most_bytes:
+        msg = f"the {what} is cut short: its compressed end is missing; copy it again"
+        raise RunFileError(msg)
+    return text
