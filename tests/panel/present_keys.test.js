@@ -19,6 +19,12 @@ test("space, a remote's keys and the arrows step, forwards and back", () => {
   for (const key of ["PageUp", "ArrowLeft"]) assert.deepEqual(askedBy(press(key), true), { do: "back" });
 });
 
+test("Shift with a remote's keys goes to another item of a playlist", () => {
+  assert.deepEqual(askedBy(press("PageDown", { shiftKey: true }), true), { do: "next" });
+  assert.deepEqual(askedBy(press("PageUp", { shiftKey: true }), true), { do: "previous" });
+  assert.equal(askedBy(press("PageDown", { shiftKey: true }), false), null);
+});
+
 test("the letters and Escape do what they are for", () => {
   const asked = Object.fromEntries(["f", "d", "D", "v", "Escape", "x"].map((key) => [key, askedBy(press(key), true)?.do]));
 

@@ -1,4 +1,4 @@
-"""Presenter mode as the Live page's address asks for it: ``?present=1``, ``&panels=mask,kv``."""
+"""Presenter mode as a page's address asks for it: ``?present=1``, ``&panels=mask,kv``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,26 @@ from visuals.words.presenter import IDEAS, TOO_MANY_PANELS, UNKNOWN_PANELS
 PRESENT_PARAMETER, PANELS_PARAMETER = "present", "panels"
 
 
-def stage_of_address() -> Stage:
-    """Return what the panel is given for the mode that the address asks for."""
+def stage_of_address(first_panel: str = "") -> Stage:
+    """Return what the panel is given for the mode that the address asks for.
+
+    Args:
+        first_panel: Shown where the address names none; empty for the usual one.
+    """
     if st.query_params.get(PRESENT_PARAMETER) != "1":
         return presenter_stage(is_on=False)
-    panels, sentence = panels_said(st.query_params.get(PANELS_PARAMETER, ""))
+    panels, sentence = panels_said(st.query_params.get(PANELS_PARAMETER, first_panel))
     link = viewer_link(st.context.url or "", *server_keys())
     return presenter_stage(is_on=True, panels=panels, sentence=sentence, link=link)
+
+
+def with_note(stage: Stage, note: str) -> Stage:
+    """Return a stage that says a note in place of each panel's idea; without one, as it is."""
+    ideas = stage["ideas"]
+    if not note or not isinstance(ideas, list):
+        return stage
+    said = [{**idea, "prefill": note, "decode": note} for idea in ideas]
+    return {**stage, "ideas": said}
 
 
 def say_in_address(key: str) -> None:

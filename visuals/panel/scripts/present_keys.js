@@ -3,7 +3,7 @@
 
 /**
  * @typedef {Pick<KeyboardEvent, "key" | "code" | "shiftKey" | "ctrlKey" | "altKey" | "metaKey" | "repeat">} Press
- * @typedef {{ do: "toggle" | "leave" | "step" | "back" | "light" | "link" }
+ * @typedef {{ do: "toggle" | "leave" | "step" | "back" | "light" | "link" | "next" | "previous" }
  *   | { do: "panel", number: number, isBeside: boolean }} Asked
  */
 
@@ -33,6 +33,9 @@ export function askedBy(press, isOn) {
   // By its place: some keyboards have digits with Shift only.
   const digit = /^Digit([1-9])$/.exec(press.code) ?? /^([1-9])$/.exec(press.key);
   if (digit) return { do: "panel", number: Number(digit[1]), isBeside: press.shiftKey };
+  // Of a playlist; N and B alone are the page's own keys for its items.
+  if (press.shiftKey && key === "PageDown") return { do: "next" };
+  if (press.shiftKey && key === "PageUp") return { do: "previous" };
   const asked = KEYS.get(key);
   return asked ? { do: asked } : null;
 }

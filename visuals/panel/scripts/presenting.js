@@ -15,6 +15,8 @@ const POINTED_EVERY_MS = 100;
 const LEFT = "The presenter has left. The run stays here, and you can look around in it.";
 const LOST = "The server does not answer; trying again.";
 const STEERING = new Set(["step", "back", "panel", "light"]);
+// The page's own buttons for the items of a playlist; there are none on pages that show no item.
+const ITEM_BUTTONS = { next: ".st-key-playlist-next button", previous: ".st-key-playlist-back button" };
 const TYPED_INTO = "input, textarea, select, [contenteditable]";
 
 /**
@@ -201,6 +203,7 @@ class Presenting {
     if (asked.do === "toggle") return this.isOn ? this.leave() : this.enter();
     if (asked.do === "leave") return this.stage.hasLink ? this.stage.link() : this.leave();
     if (asked.do === "link") return this.stage.link();
+    if (asked.do === "next" || asked.do === "previous") return pressItem(asked.do);
     if (asked.do === "light") return this.link.send({ do: "show", dark: !this.now?.dark });
     if (asked.do !== "panel") return this.link.send({ do: asked.do });
     const idea = this.given.ideas[asked.number - 1];
@@ -248,6 +251,12 @@ class Presenting {
     this.link.close();
     this.stage.close();
   }
+}
+
+/** @param {"next" | "previous"} way To which item of the page's playlist. */
+function pressItem(way) {
+  const button = document.querySelector(ITEM_BUTTONS[way]);
+  if (button instanceof HTMLButtonElement) button.click();
 }
 
 /**
