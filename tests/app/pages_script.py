@@ -8,6 +8,7 @@ from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
 from visuals.pages.device import device_page
 from visuals.pages.live import live_page
+from visuals.pages.playlists import playlists_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
@@ -27,7 +28,8 @@ PAGES = {
     "roofline": lambda: roofline_page(HUB, app_shape_jobs()),
     "batching": lambda: batching_page(HUB),
     "device": lambda: device_page(HUB),
-    "runs": lambda: runs_page(HUB, STAGE.store, WaysOut(compare=stay, live=stay)),
+    "runs": lambda: runs_page(HUB, STAGE.store, WaysOut(compare=stay, live=stay, recorded=stay)),
+    "playlists": lambda: playlists_page(HUB, STAGE.store, STAGE.playlists),
     "check": lambda: self_check_page(HUB),
     "none": lambda: None,
 }

@@ -18,7 +18,15 @@ def live() -> None:
     st.session_state["live"] = True
 
 
+def recorded() -> None:
+    """Stand in for the way to the playlist of the recorded runs."""
+    st.session_state["recorded"] = True
+
+
 if __name__ == "__main__":  # not in a process spawned by what the page shows
     runs_page(
-        STAGE.under_test.hub, STAGE.store, WaysOut(compare=compared, live=live), STAGE.problem
+        STAGE.under_test.hub,
+        STAGE.store,
+        WaysOut(compare=compared, live=live, recorded=recorded),
+        STAGE.problem,
     )

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from inference.runs.playlist_store import PlaylistStore
 from inference.runs.store import RunStore
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.groups import Groups
@@ -19,6 +20,7 @@ class Stage:
 
     Attributes:
         store: Of a folder that is not there until a test puts another store here.
+        playlists: Likewise.
         problem: Why runs cannot be kept.
         page: Which page is shown, where the script has several.
         presenting: The presentation that the watchers' page follows.
@@ -26,6 +28,7 @@ class Stage:
 
     under_test: HubUnderTest = field(default_factory=HubUnderTest)
     store: RunStore = field(default_factory=lambda: RunStore(Path("no-such-folder")))
+    playlists: PlaylistStore = field(default_factory=lambda: PlaylistStore(Path("no-such-folder")))
     problem: str = ""
     page: str = "live"
     presenting: Presenting = field(default_factory=lambda: Presenting(HubUnderTest().hub))
@@ -41,6 +44,7 @@ class Stage:
     def reset(self, folder: Path) -> None:
         """Begin anew with a fresh hub and a store in a folder."""
         self.under_test, self.store = HubUnderTest(), RunStore(folder)
+        self.playlists = PlaylistStore(folder)
         self.problem, self.page, self._groups = "", "live", None
 
 

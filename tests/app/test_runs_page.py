@@ -15,7 +15,8 @@ from inference.runs.run_file import to_json
 from tests.app.stage import STAGE, Stage
 from tests.builders import run_info
 from tests.visuals.traces import trace_of
-from visuals.pages.replays import shipped_runs
+from visuals.pages.replays import SHIPPED, shipped_runs
+from visuals.words.teaching import NO_GPU, RANDOM, TEACHING, TeachingRun
 
 pytestmark = pytest.mark.app
 
@@ -215,7 +216,10 @@ def test_the_recorded_runs_that_come_with_the_program_play_too(page: AppTest, st
     offered = {button.key for button in page.button} & set(shipped)
     prompts = {shipped[key].requests[0].prompt_text for key in offered}
     assert prompts == {trace.requests[0].prompt_text for trace in shipped.values()}
-    assert any("Recorded runs that come with" in text.value for text in page.markdown)
+    said = "\n".join(text.value for text in page.markdown)
+    assert all(text in said for one in TEACHING for text in (one.title, one.look_at))
+    assert said.count(RANDOM) == sum(one.is_random for one in TEACHING)
+    assert any(NO_GPU in caption.value for caption in page.caption)
 
     for key, trace in shipped.items():
         other = AppTest.from_file(SCRIPT, default_timeout=30)
@@ -225,6 +229,27 @@ def test_the_recorded_runs_that_come_with_the_program_play_too(page: AppTest, st
         [*_, replayed] = stage.under_test.hub.runs()
         assert replayed.replay is not None
         assert replayed.replay.trace == trace
+
+
+@pytest.mark.parametrize("teaching", TEACHING, ids=lambda teaching: teaching.name)
+def test_a_recorded_run_opens_with_its_sentence_above_it(
+    stage: Stage, teaching: TeachingRun
+) -> None:
+    assert stage.problem == ""
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["run"] = f"{SHIPPED}{teaching.name}"
+    page.run()
+
+    assert not page.exception
+    assert teaching.look_at in page.markdown[0].value
+    assert page.button(key="run-again").disabled is bool(teaching.no_again)
+    assert any(RANDOM in one.value for one in page.caption) is teaching.is_random
+
+
+def test_the_recorded_runs_can_be_played_one_after_another(page: AppTest) -> None:
+    page.button(key="play-recorded").click().run()
+
+    assert page.session_state["recorded"]
 
 
 def test_a_kept_run_shows_its_settings_and_can_be_made_again(page: AppTest) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 
 from inference.models.chat_templates import TemplateProcess
 from inference.process.client import EngineClient
+from inference.runs.playlist_store import PlaylistStore
 from inference.runs.store import RunStore
 from inference.runs.store_room import room_from_environment
 from visuals.live.access import AccessKeys, keys_for
@@ -23,6 +24,12 @@ from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 def app_store() -> RunStore:
     """Return the process's one store."""
     return RunStore(most_bytes=room_from_environment())
+
+
+@cache
+def app_playlists() -> PlaylistStore:
+    """Return the process's one store of playlists."""
+    return PlaylistStore()
 
 
 @cache

@@ -145,6 +145,19 @@ class RunsInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlaylistInputs:
+    """What the Playlists page asks for.
+
+    Attributes:
+        adding: Runs chosen to be added, as they are offered.
+        has_all_panels: All panels are shown where an item names one.
+    """
+
+    adding: tuple[str, ...] = ()
+    has_all_panels: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepInputs:
     """After how many steps the run is shown, on the Live page and where a run plays again."""
 

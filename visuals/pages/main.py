@@ -9,14 +9,22 @@ import streamlit as st
 
 from inference.counting.shape_jobs import app_shape_jobs
 from visuals.live.access import Role
-from visuals.live.app_services import app_hub, app_presenting, app_saver, app_store
+from visuals.live.app_services import (
+    app_hub,
+    app_playlists,
+    app_presenting,
+    app_saver,
+    app_store,
+)
 from visuals.live.check_route import CHECK_PAGE
 from visuals.pages.batching import batching_page
 from visuals.pages.compare import compare_page
+from visuals.pages.current_item import ITEM, PLAYLIST, SHIPPED_LIST
 from visuals.pages.device import device_page
 from visuals.pages.examples import ASSETS
 from visuals.pages.late_values import keep_late_values
 from visuals.pages.live import live_page
+from visuals.pages.playlists import playlists_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.room_queue import room_queue
 from visuals.pages.runs import WaysOut, runs_page
@@ -77,7 +85,17 @@ def show_runs() -> None:
     """Show the Runs page on the app's hub and store."""
     saver = app_saver()
     saver.keep_once(app_hub())  # a run that has just ended is on the list
-    runs_page(app_hub(), app_store(), WaysOut(compare=_compare, live=_live), saver.problem)
+    runs_page(
+        app_hub(),
+        app_store(),
+        WaysOut(compare=_compare, live=_live, recorded=_play_recorded),
+        saver.problem,
+    )
+
+
+def show_playlists() -> None:
+    """Show the Playlists page on the app's hub and stores."""
+    playlists_page(app_hub(), app_store(), app_playlists())
 
 
 def _compare(keys: Sequence[str]) -> None:
@@ -88,7 +106,12 @@ def _live() -> None:
     st.switch_page(LIVE)
 
 
+def _play_recorded() -> None:
+    st.switch_page(PLAYLISTS, query_params={PLAYLIST: SHIPPED_LIST, ITEM: "1"})
+
+
 LIVE = st.Page(show_live, title="Live", url_path="live", default=True)
+PLAYLISTS = st.Page(show_playlists, title="Playlists", url_path="playlists")
 COMPARE = st.Page(show_compare, title="Compare", url_path="compare")
 
 
@@ -116,6 +139,7 @@ def main() -> None:
             st.Page(show_batching, title="Batching", url_path="batching"),
             st.Page(show_device, title="Device", url_path="device"),
             st.Page(show_runs, title="Runs", url_path="runs"),
+            PLAYLISTS,
             st.Page(show_self_check, title="Self-check", url_path=CHECK_PAGE),
         ],
         position="top",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from inference.prompts.prompt_files import Upload
 from inference.records.run import RunTrace
+from inference.runs.playlists import Playlist, PlaylistItem
 from visuals.pages.run_settings import RunSettings
 from visuals.tour.chapters import CHAPTERS
 from visuals.tour.facts import RunFacts
@@ -86,6 +87,7 @@ class RunsPageState:
         sentence: What went wrong with the last press; empty when nothing did.
         wants_compared: Keys to be taken to the Compare page.
         wants_live: To be taken to the Live page, whose settings are those of a run shown here.
+        wants_recorded: To be taken to the playlist of the recorded runs.
         uploads: How many files were taken, so that the uploader is empty after each.
         notes: What came of the files taken, to be said once.
         removed_seen: How many runs that made room were said to have.
@@ -96,6 +98,7 @@ class RunsPageState:
     sentence: str = ""
     wants_compared: tuple[str, ...] = ()
     wants_live: bool = False
+    wants_recorded: bool = False
     uploads: int = 0
     notes: list[str] = field(default_factory=list)
     removed_seen: int = 0
@@ -116,6 +119,33 @@ class ReplayState:
     trace: RunTrace
     run_id: str
     sentence: str = ""
+
+
+@dataclass(slots=True)
+class PlaylistsPageState:
+    """What this browser tab does with the playlists.
+
+    Attributes:
+        key: The playlist that was changed last.
+        former: What it was before each of the last changes, the newest last.
+        revision: How often its items changed their places, so that their widgets are others.
+        sentence: What went wrong with the last press; empty when nothing did.
+        notes: What came of the files taken, to be said once.
+        uploads: How many files were taken, so that the uploader is empty after each.
+        deleted: Key of the playlist that one press brings back.
+        replay: The run that plays.
+        shown: The item that it is of.
+    """
+
+    key: str = ""
+    former: tuple[Playlist, ...] = ()
+    revision: int = 0
+    sentence: str = ""
+    notes: list[str] = field(default_factory=list)
+    uploads: int = 0
+    deleted: str = ""
+    replay: ReplayState | None = None
+    shown: PlaylistItem | None = None
 
 
 RunKey = tuple[str, str, str]  # a chapter's slug, the variant's name, the reader's prompt

@@ -39,8 +39,14 @@ def run_row(group: Sequence[RunEntry]) -> None:
                 _row(entry, ("", escaped(result_text(entry))))
 
 
-def recorded_row(entry: RunEntry) -> None:
-    """Draw a run that comes with the program: it can be opened, and neither ticked nor deleted."""
+def recorded_row(entry: RunEntry, title: str, look_at: str) -> None:
+    """Draw a run that comes with the program: it can be opened, and neither ticked nor deleted.
+
+    Args:
+        entry: The run.
+        title: What it shows, in a few words.
+        look_at: The same in a sentence; empty where it stands above already.
+    """
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key=f"entry-{entry.key}"
     ):
@@ -53,7 +59,10 @@ def recorded_row(entry: RunEntry) -> None:
             help="Play the recorded run, and export it.",
         )
         with st.container(gap=None):
-            st.text(_title(entry))
+            st.markdown(f"**{title}**")
+            if look_at:
+                st.markdown(look_at)
+            st.caption(f"Prompt: {escaped(_title(entry))}")
             for fact in _facts(entry):
                 st.caption(fact)
 

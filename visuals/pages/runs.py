@@ -11,16 +11,15 @@ import streamlit as st
 from inference.records.errors import TokenByTokenError
 from inference.runs.run_file import read_bytes
 from inference.runs.store import RunStore
-from inference.runs.store_entries import entry_of
 from inference.runs.store_room import ROOM_VARIABLE
 from visuals.charts.run_list import alike, matching
 from visuals.charts.units import byte_text, counted
 from visuals.live.hub import Hub
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import SHOWN, RunsPageState
-from visuals.pages.recorded import recorded_line
-from visuals.pages.replays import replay_view, shipped_runs
-from visuals.pages.run_rows import recorded_row, run_row
+from visuals.pages.recorded_list import recorded_list
+from visuals.pages.replays import replay_view
+from visuals.pages.run_rows import run_row
 from visuals.pages.session import bound, change, enter_page, is_ticked, value_of
 from visuals.pages.widget_keys import IMPORT
 
@@ -38,10 +37,12 @@ class WaysOut:
     Attributes:
         compare: To the Compare page with these runs.
         live: To the Live page.
+        recorded: To the playlist of the recorded runs.
     """
 
     compare: Callable[[Sequence[str]], None]
     live: Callable[[], None]
+    recorded: Callable[[], None]
 
 
 def runs_page(hub: Hub, store: RunStore, ways: WaysOut, problem: str = "") -> None:
@@ -60,6 +61,9 @@ def runs_page(hub: Hub, store: RunStore, ways: WaysOut, problem: str = "") -> No
     if state.wants_live:
         state.wants_live = False
         ways.live()
+    if state.wants_recorded:
+        state.wants_recorded = False
+        ways.recorded()
     if problem:
         st.warning(escaped(problem), icon=":material/warning:")
     if "run" in st.query_params:
@@ -88,7 +92,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
             "No run is kept yet. Every run you make on the **Live** page appears here, and run "
             f"files can be opened above. Folder: {escaped(str(store.folder))}"
         )
-        _shipped()
+        recorded_list(state)
         return
     picked = [entry.key for entry in matches if is_ticked(entry.key)]
     _actions(store, state, picked, f"{counted(len(matches), 'run')} of {len(entries):,}")
@@ -100,7 +104,7 @@ def _list(store: RunStore, state: RunsPageState) -> None:
     if len(groups) > state.shown:
         st.button("Show more", key="more", on_click=_more, args=(state,))
     st.caption(_kept(store))
-    _shipped()
+    recorded_list(state)
 
 
 def _kept(store: RunStore) -> str:
@@ -170,24 +174,6 @@ def _actions(store: RunStore, state: RunsPageState, picked: list[str], count: st
             help="Remove the ticked runs from the list; Undo brings them back.",
         )
         st.caption(count)
-
-
-def _shipped() -> None:
-    """Draw the recorded runs that come with the program."""
-    shipped = shipped_runs()
-    if not shipped:
-        return
-    first = next(iter(shipped.values())).info
-    recorded_line(
-        "Recorded runs that come with the program",
-        first.device,
-        first.started_at,
-        "",
-        "Each can be opened and exported like one of yours.",
-    )
-    with st.container(gap="small", key="shipped"):
-        for group in alike([entry_of(trace, key, 0) for key, trace in shipped.items()]):
-            recorded_row(group[0])
 
 
 def _sentences(store: RunStore, state: RunsPageState) -> None:

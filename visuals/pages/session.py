@@ -19,6 +19,7 @@ from visuals.live.attention_feed import choice_from
 from visuals.pages.inputs import (
     BatchingInputs,
     CompareInputs,
+    PlaylistInputs,
     RooflineInputs,
     RunsInputs,
     StepInputs,
@@ -27,6 +28,7 @@ from visuals.pages.inputs import (
 from visuals.pages.page_states import (
     ComparePageState,
     LivePageState,
+    PlaylistsPageState,
     ReplayState,
     RunsPageState,
     TourPageState,
@@ -60,6 +62,8 @@ class Session:
     compare_page: ComparePageState = field(default_factory=ComparePageState)
     runs_page: RunsPageState = field(default_factory=RunsPageState)
     tour_page: TourPageState = field(default_factory=TourPageState)
+    playlists: PlaylistInputs = field(default_factory=PlaylistInputs)
+    playlists_page: PlaylistsPageState = field(default_factory=PlaylistsPageState)
     replay: ReplayState | None = None
     config: bytes | None = None
     is_polling: bool = False

@@ -91,6 +91,7 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "br-tpot": "tpot_ms",
     },
     "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
+    "playlists": {"playlist-adding": "adding", "playlist-all": "has_all_panels"},
     "steps": {"live-step": "live", "replay-step": "replay"},
     "tour": {
         "tour-prompt": "prompt",
@@ -113,11 +114,26 @@ TICK, NAME, IMPORT = "pick-", "name-", "import-"  # before a run's key, or a cou
 PER_RUN = (TICK, NAME, IMPORT)
 TOUR_ANSWER, TOUR_PANEL = "tour-answer-", "tour-panel-"  # before a chapter's slug
 PER_CHAPTER = (TOUR_ANSWER, TOUR_PANEL)
+PLAYLIST_NAME, PLAYLIST_FILES = "pl-name-", "pl-files-"  # before a count
+# Before a count and an item's place.
+PLAYLIST_NOTE, PLAYLIST_SHOWN, PLAYLIST_STEP = "pl-note-", "pl-shown-", "pl-step-"
+PLAYLIST_PANEL = "pl-panel-"  # before a panel's name
+PER_PLAYLIST = (
+    PLAYLIST_NAME,
+    PLAYLIST_FILES,
+    PLAYLIST_NOTE,
+    PLAYLIST_SHOWN,
+    PLAYLIST_STEP,
+    PLAYLIST_PANEL,
+)
 PANELS = ("panel", "recorded")  # the live panels in which a layer can be chosen
 
 
 def is_mapped(key: str) -> bool:
     """Tell whether a widget with this key is known here."""
     return (
-        key in GROUP_OF or key in ONCE or key in PANELS or key.startswith((*PER_RUN, *PER_CHAPTER))
+        key in GROUP_OF
+        or key in ONCE
+        or key in PANELS
+        or key.startswith((*PER_RUN, *PER_CHAPTER, *PER_PLAYLIST))
     )

@@ -16,7 +16,19 @@ from visuals.live.page_bench import ROOT
 pytestmark = pytest.mark.browser
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-PATHS = ("", "compare", "roofline", "batching", "device", "runs", "tour", "tour?step=batching")
+PATHS = (
+    "",
+    "compare",
+    "roofline",
+    "batching",
+    "device",
+    "runs",
+    "playlists",
+    "playlists?playlist=recorded-runs",
+    "playlists?playlist=recorded-runs&item=2",
+    "tour",
+    "tour?step=batching",
+)
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # Levels A and AA of the Web Content Accessibility Guidelines 2.1.
 AXE_RUN = """async () => {

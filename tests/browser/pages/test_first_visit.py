@@ -21,7 +21,8 @@ PAGES = (
     ("roofline", "Recorded roofs", "[data-testid=stVegaLiteChart]"),
     ("batching", "A recorded sweep", "[data-testid=stVegaLiteChart]"),
     ("device", "The device during a recorded run", "table"),
-    ("runs", "Recorded runs that come with the program", ".st-key-shipped button"),
+    ("runs", "Recorded runs, each with one thing to see", ".st-key-shipped button"),
+    ("playlists", "Recorded runs, each with one thing to see", ".st-key-pl-list button"),
 )
 
 
@@ -57,6 +58,7 @@ def test_every_page_has_something_to_see_that_is_said_to_be_recorded(
         ("compare?runs=nonsense", "not on this server: nonsense"),
         ("compare?group=zzz", "names comparison zzz, which is not on this server"),
         ("runs?run=nope", "run nope is not kept here"),
+        ("playlists?playlist=nope&item=2", "playlist nope is not kept here"),
         ("tour?step=nonsense", "The tour has no chapter named nonsense"),
     ],
 )
