@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KV_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float8": 1}
+DOES_NOT_FIT = (
+    "Weights and K/V take more memory than the device has, so it cannot run this step: step_s is "
+    "that of a device with these rates and enough memory."
+)
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -75,7 +79,10 @@ def run(args: argparse.Namespace) -> int:
         shape = with_kv_bytes(shape, KV_BYTES[args.kv_dtype])
     cost = step_cost(shape, [(query, context)] * batch, attention=args.attention)
     fields = _cost_fields(cost)
+    needed = memory_needed_bytes(shape, batch, context)
     if ceilings is not None:
+        memory = device_memory_bytes(args.device)
+        fits = None if memory is None else needed <= memory
         fields |= {
             "step_s": lower_bound_seconds(cost, ceilings),
             "bound": bound_of(cost, ceilings).value,
@@ -84,7 +91,9 @@ def run(args: argparse.Namespace) -> int:
                 "flops_per_s": ceilings.flops_per_s,
                 "bytes_per_s": ceilings.bytes_per_s,
                 "ridge_flops_per_byte": ceilings.ridge_flops_per_byte,
-                "memory_bytes": device_memory_bytes(args.device),
+                "memory_bytes": memory,
+                "fits": fits,
+                "note": DOES_NOT_FIT if fits is False else "",
                 "source": roof_tag(ceilings),
                 "method": ceilings.method,
             },
@@ -105,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
         "resident_weight_bytes_published": plain.published_weight_bytes,
         "idle_weight_bytes": shape.idle_weight_bytes,
         "parameters": plain.parameters,
-        "memory_needed_bytes": memory_needed_bytes(shape, batch, context),
+        "memory_needed_bytes": needed,
         "uncounted": list(shape.uncounted),
     }
     write_stdout(f"{json.dumps(fields, indent=2)}\n")

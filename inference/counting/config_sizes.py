@@ -58,6 +58,8 @@ TOO_LARGE = 1e300  # infinity is no whole number
 LONGEST_SHOWN = 40
 DEEPEST = 20
 MOST_VALUES = 100_000
+# What names a dimension and states none, such as mscale_all_dim of rope_scaling, a decimal.
+NO_SIZE = re.compile(r"(^|_)m?scale(_|$)|factor|ratio|theta|alpha|beta")
 UNLIMITED = -1  # how some say that a window or chunk has no end
 UNLIMITED_NAMES = re.compile(r"chunk|window|position|seq_len|context_len")
 PATTERN_KINDS = {"L": "sliding_attention", "G": "full_attention"}
@@ -138,7 +140,7 @@ def _checked(fields: Fields) -> dict[str, object]:
 
 
 def _checked_value(name: str, value: object) -> object:
-    limit = next((most for pattern, most in LIMITS if pattern.search(name)), None)
+    limit = _limit(name)
     is_flag = isinstance(value, bool) and name not in NEVER_ZERO
     if limit is None or value is None or is_flag:
         return value
@@ -161,6 +163,13 @@ def _checked_value(name: str, value: object) -> object:
         msg = f"the config's {name} is {_shown(value)}; no model has more than {limit:,}"
         raise InputError(msg)
     return size
+
+
+def _limit(name: str) -> int | None:
+    """Return the largest that any model could have of a size; None for what is none."""
+    if NO_SIZE.search(name):
+        return None
+    return next((most for pattern, most in LIMITS if pattern.search(name)), None)
 
 
 def _is_number(value: object) -> bool:

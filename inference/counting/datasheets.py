@@ -38,7 +38,7 @@ def datasheet_ceilings(sheet: Datasheet, dtype: str) -> Ceilings:
         msg = (
             f"the data sheet of {sheet.name} states no {dtype} matrix rate, only {stated}; give "
             "your own two rates instead, FLOP/s and bytes/s: on the page choose the device with "
-            f"your own rates, on the command line write 989e12:{bandwidth}"
+            f"your own rates, on the command line write them as FLOP/s:{bandwidth}"
         )
         raise InputError(msg)
     reading = f"read {sheet.read_on.isoformat()}" if sheet.is_confirmed else "not confirmed"

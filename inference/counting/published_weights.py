@@ -17,8 +17,9 @@ PLAIN_BITS = 16
 BITS_PER_BYTE = 8
 KV_NOTE = (
     "The file asks for K/V in fewer bits; they are counted in the number format that is chosen "
-    "for them, so choose it to count them so."
+    "for them: float8 in What if, or --kv-dtype float8, counts them in 8 bits."
 )
+BITS = ("bits", "w_bit")
 ROUTER = re.compile(r"(^|\.)(gate|router|wg|shared_expert_gate)$")
 
 
@@ -33,16 +34,18 @@ def with_published_weights(shape: ModelShape, quantization: object) -> ModelShap
         ModelOpt). AWQ and GPTQ: a 16-bit scale and a zero point for each group. NF4: Dettmers et
         al. 2023, QLoRA, section 3 (a 32-bit constant for 64, or 8 bits and 32 for 256 of those).
     """
-    if not isinstance(quantization, Mapping) or not quantization:
+    if not quantization:
         return shape
+    if not isinstance(quantization, Mapping):
+        what = f"is {repr(quantization)[:40]}, and no object with a quant_method"
+        return replace(shape, uncounted=(*shape.uncounted, _not_counted(what)))
     formats = module_formats(quantization)
     if formats is None:
         method = quantization.get("quant_method") or quantization.get("quant_algo") or "unnamed"
-        note = (
-            f"quantization_config names a format that is not known here ({str(method)[:40]!r}): "
-            "the weights are counted in the number format chosen; published, they are at most that."
-        )
-        return replace(shape, uncounted=(*shape.uncounted, note))
+        stated = [name for name in BITS if name in quantization]
+        bits = "".join(f" with {name} {repr(quantization[name])[:20]}" for name in stated)
+        what = f"names a format that is not known here ({str(method)[:40]!r}{bits})"
+        return replace(shape, uncounted=(*shape.uncounted, _not_counted(what)))
     matrices = tuple(_published(matrix, formats) for matrix in shape.matrices)
     element = shape.kv_dtype_bytes
     plain = shape.weight_bytes - sum(one.bytes for one in shape.matrices if not one.is_tied)
@@ -56,6 +59,13 @@ def with_published_weights(shape: ModelShape, quantization: object) -> ModelShap
         published_weight_bytes=published,
         published_format=formats.name,
         uncounted=(*shape.uncounted, *notes),
+    )
+
+
+def _not_counted(what: str) -> str:
+    return (
+        f"quantization_config {what}: the weights are counted in the number format chosen; "
+        "published, they are at most that."
     )
 
 

@@ -5,17 +5,15 @@ One format for all linear layers is usual; files of mixed precision name one for
 
 from __future__ import annotations
 
-import fnmatch
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inference.counting.config_sizes import whole_number
+from inference.counting.module_names import Names
 
 HALF_BYTE = 4
 KNOWN_BITS = (2, 3, 4, 8)
-LONGEST_PATTERN = 200  # longer is no module's name
-MOST_PATTERNS = 2_000  # with wildcards, each tried against every module of every layer
+LONGEST_NUMBER = 6
 LEFT_OUT = (
     "modules_to_not_convert",
     "ignore",
@@ -23,9 +21,6 @@ LEFT_OUT = (
     "exclude_modules",
     "llm_int8_skip_modules",
 )
-# How files call the decoder that is ``model`` here.
-PREFIXES = ("model.", "language_model.model.", "model.language_model.", "")
-WILDCARDS = frozenset("*?[")
 HEAD = "lm_head"
 
 
@@ -94,53 +89,6 @@ class ModuleFormats:
         return None if self.skipped.has(full) else self.base
 
 
-class Names:
-    """Names of modules as files write them: whole, of a kind, with wildcards or as patterns."""
-
-    def __init__(self, names: Iterable[object]) -> None:
-        exact: set[str] = set()
-        kinds: list[str] = []
-        globs: list[str] = []
-        patterns: list[re.Pattern[str]] = []
-        for name in names:
-            if not isinstance(name, str) or not name or len(name) > LONGEST_PATTERN:
-                continue
-            if name.startswith("re:"):
-                patterns += _compiled(name[3:])
-            elif WILDCARDS & set(name):
-                globs.append(_from_layers(name))
-            else:
-                short = _from_layers(name)
-                exact.add(short)
-                if not short.startswith("layers."):
-                    kinds.append(f".{short}.")
-        self._exact = frozenset(exact)
-        self._experts = frozenset(_experts_of(one) for one in exact) - {""}
-        self._kinds = tuple(dict.fromkeys(kinds))
-        self._globs = tuple(
-            re.compile(fnmatch.translate(form))
-            for one in globs[:MOST_PATTERNS]
-            for form in (one, f"{one}.*")  # the module, or one that it holds
-        )
-        self._patterns = tuple(patterns[:MOST_PATTERNS])
-
-    def has_exactly(self, name: str) -> bool:
-        """Return whether this very name is listed."""
-        return name in self._exact
-
-    def has(self, full: str) -> bool:
-        """Return whether a module, ``layers.0.mlp.up_proj``, or one that holds it is named."""
-        if any(one in self._exact for one in _with_parents(full)):
-            return True
-        if _experts_of(full) in self._experts:
-            return True
-        if any(one in f".{full}." for one in self._kinds):
-            return True
-        if any(one.match(full) for one in self._globs):
-            return True
-        return any(one.match(f"{prefix}{full}") for one in self._patterns for prefix in PREFIXES)
-
-
 def module_formats(quantization: Mapping[str, object]) -> ModuleFormats | None:
     """Return the formats that a ``quantization_config`` states; None where they are not known."""
     skipped = Names(one for each in LEFT_OUT for one in _list(quantization.get(each)))
@@ -180,7 +128,7 @@ def _of_algorithm(algorithm: str, fields: Mapping[str, object]) -> StoredFormat 
     if algorithm.startswith("FP8"):
         return _fp8(fields)
     if algorithm.startswith(("W4A16", "W4A8", "INT4")):
-        group = whole_number(fields.get("group_size")) or 128
+        group = _number(fields.get("group_size")) or 128
         return StoredFormat(name="INT4", bits=4, group=group, scale_bits=16)
     return INT8 if algorithm.startswith(("INT8", "W8A8", "W8A16")) else None
 
@@ -218,10 +166,10 @@ def _is_for_all(targets: list[object]) -> bool:
 
 
 def _of_weights(weights: Mapping[str, object]) -> StoredFormat | None:
-    bits = whole_number(weights.get("num_bits"))
+    bits = _number(weights.get("num_bits"))
     if bits not in KNOWN_BITS:
         return None
-    group = whole_number(weights.get("group_size"))
+    group = _number(weights.get("group_size"))
     kind = str(weights.get("type", "int"))
     if kind == "float" and bits == HALF_BYTE:
         return NVFP4 if group == NVFP4.group else replace(MXFP4, group=group or MXFP4.group)
@@ -236,16 +184,16 @@ def _of_weights(weights: Mapping[str, object]) -> StoredFormat | None:
 
 def _fp8(quantization: Mapping[str, object]) -> StoredFormat:
     block = quantization.get("weight_block_size")
-    sizes = [whole_number(one) or 0 for one in block] if isinstance(block, list) else []
+    sizes = [_number(one) or 0 for one in block] if isinstance(block, list) else []
     group = sizes[0] * sizes[1] if len(sizes) == 2 else None  # noqa: PLR2004  rows and columns
     return replace(FP8, group=group or None, scale_bits=32)
 
 
 def _grouped(name: str, quantization: Mapping[str, object]) -> StoredFormat | None:
-    bits = whole_number(quantization.get("bits", quantization.get("w_bit")))
+    bits = _number(quantization.get("bits", quantization.get("w_bit")))
     if bits not in KNOWN_BITS:
         return None
-    group = whole_number(quantization.get("group_size", quantization.get("q_group_size")))
+    group = _number(quantization.get("group_size", quantization.get("q_group_size")))
     is_grouped = group is not None and group > 0
     return StoredFormat(
         name=f"{name}, {bits} bits",
@@ -269,28 +217,8 @@ def _list(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else []
 
 
-def _compiled(pattern: str) -> list[re.Pattern[str]]:
-    try:
-        return [re.compile(pattern)]
-    except re.error:
-        return []
-
-
-def _from_layers(name: str) -> str:
-    """Return a name from its ``layers.`` on, whatever a file calls the decoder."""
-    start = name.find("layers.")
-    is_whole = start == 0 or (start > 0 and name[start - 1] == ".")
-    return name[start:] if is_whole else name.removeprefix("language_model.")
-
-
-def _with_parents(full: str) -> Iterator[str]:
-    parts = full.split(".")
-    for end in range(len(parts), 1, -1):
-        yield ".".join(parts[:end])
-
-
-def _experts_of(name: str) -> str:
-    """Return the layer whose routed experts a module belongs to; families name those otherwise."""
-    parts = name.split(".")
-    is_routed = "experts" in parts[2:] and parts[0] == "layers"
-    return f"{parts[0]}.{parts[1]}" if is_routed else ""
+def _number(value: object) -> int | None:
+    """Return a whole number, which some of these files write as text."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() and len(value) <= LONGEST_NUMBER else None
+    return whole_number(value)

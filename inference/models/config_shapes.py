@@ -27,7 +27,8 @@ from inference.models.config_models import (
 from inference.models.devices import DTYPES
 from inference.models.library_configs import architecture, is_library_class, known_type, reason
 from inference.models.listed_decoder import ACTIVATIONS, UNKNOWN, listed_shape
-from inference.models.listed_sizes import size_of
+from inference.models.listed_sizes import shares_heads, size_of, with_usual_names
+from inference.models.published_parts import notes_of_further_tokens, without_zero_experts
 from inference.models.shapes import model_shape
 from inference.records.errors import InputError, UnsupportedModelError
 from inference.records.model import ModelShape
@@ -43,6 +44,7 @@ LISTS_BY_LAYER = (
 # Sizes of which a file may have one for each layer where the library's class has one for all.
 BY_LAYER = ("num_attention_heads", "num_key_value_heads", "intermediate_size", "head_dim")
 LAYERS_DIFFER = "has layers that differ where those of the library's class are alike"
+HEADS_SHARED = "shares K/V heads where the library's class does not"
 NO_CLASS = "has no class of its own in transformers"
 MOST_PARAMETERS = 10**15  # the largest published models have a few times 10**12
 
@@ -66,7 +68,10 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
     fields = checked_fields(
         source if isinstance(source, Mapping) else config_file_fields(Path(source))
     )
-    return with_published_weights(_shape_of_fields(fields, dtype), _quantization_of(fields))
+    shape = without_zero_experts(_shape_of_fields(fields, dtype), fields)
+    notes = notes_of_further_tokens(text_part(fields) or fields)
+    shape = replace(shape, uncounted=(*shape.uncounted, *notes))
+    return with_published_weights(shape, _quantization_of(fields))
 
 
 def _quantization_of(fields: Mapping[str, object]) -> object:
@@ -89,15 +94,26 @@ def _shape_of_fields(fields: Mapping[str, object], dtype: str) -> ModelShape:
         if inner is not None:
             return _text_part_only(fields, inner, dtype, "is not one that transformers knows")
         name = model_type if isinstance(model_type, str) else architecture(fields)
-        why = UNKNOWN if known_type(fields) is None else LAYERS_DIFFER
-        listed = listed_shape(name, fields, DTYPES[dtype].itemsize, why)
+        why = HEADS_SHARED if shares_heads(fields) else LAYERS_DIFFER
+        why = UNKNOWN if known_type(fields) is None else why
+        listed = _listed(name, fields, dtype, why)
         notes = _notes_of_other_parts(fields, listed)
         return replace(listed, uncounted=(*listed.uncounted, *notes))
     return _library_shape(fields, inner, dtype)
 
 
+def _listed(name: str, fields: Mapping[str, object], dtype: str, why: str = UNKNOWN) -> ModelShape:
+    """Return the shape by the file's sizes; what it does not say is as its type has it, if any."""
+    known = known_type(fields)
+    own = None if known is None else CONFIG_MAPPING[known]
+    tying = own.__dataclass_fields__.get("tie_word_embeddings") if own is not None else None
+    is_tied = tying.default is not False if tying is not None else True
+    return listed_shape(name, fields, DTYPES[dtype].itemsize, why, is_tied_by_default=is_tied)
+
+
 def _check_total(fields: Mapping[str, object]) -> None:
     """Raise InputError where sizes that are possible one by one are not together."""
+    fields = with_usual_names(fields)
     hidden, layers = size_of(fields, "hidden_size") or 0, size_of(fields, "num_hidden_layers") or 0
     width = size_of(fields, "expert_size") or size_of(fields, "intermediate_size") or hidden
     experts = size_of(fields, "num_experts") or 1
@@ -117,11 +133,9 @@ def _library_shape(
         shape = _shape_of_model(model_on_meta(config, dtype))
     except InputError as error:
         if fields.get("model_type") not in CONFIG_MAPPING and inner is None:
-            return listed_shape(str(fields.get("model_type")), fields, DTYPES[dtype].itemsize)
+            return _listed(str(fields.get("model_type")), fields, dtype)
         if any(isinstance(fields.get(name), list) for name in BY_LAYER):
-            return listed_shape(
-                str(known_type(fields)), fields, DTYPES[dtype].itemsize, LAYERS_DIFFER
-            )
+            return _listed(str(known_type(fields)), fields, dtype, LAYERS_DIFFER)
         if "encoder-decoder" in str(error):
             raise
         if inner is None:
@@ -152,7 +166,7 @@ def _shape_of_sizes(fields: Mapping[str, object], dtype: str, error: InputError)
         raise error  # a value of the file's is what the class does not know
     try:
         why = f"has a class that cannot be built here ({reason(error)})"
-        return listed_shape(str(known_type(fields)), fields, DTYPES[dtype].itemsize, why)
+        return _listed(str(known_type(fields)), fields, dtype, why)
     except InputError:
         raise error from None
 
@@ -200,7 +214,7 @@ def _text_part_only(
         if known_type(inner) is None:
             raise
         name = str(inner.get("model_type"))
-        shape = listed_shape(name, inner, DTYPES[dtype].itemsize, NO_CLASS)
+        shape = _listed(name, inner, dtype, NO_CLASS)
     note = (
         f"This is the text part of {whole!r} alone, since the whole {why}: the weights of its "
         "other parts (pictures, sound) are not counted, so memory is at least this."
@@ -217,7 +231,9 @@ def _default_text_type(model_type: str) -> str | None:
 
 
 def _has_lists_the_library_ignores(fields: Mapping[str, object]) -> bool:
-    """Return whether the file gives layers sizes of their own that the library's class has not."""
+    """Return whether the file states sizes, of layers or of heads, that the class does not read."""
+    if shares_heads(fields):
+        return True
     own = CONFIG_MAPPING[str(known_type(fields))].__dataclass_fields__
     return any(name in fields and name not in own for name in LISTS_BY_LAYER)
 

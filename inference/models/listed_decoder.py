@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inference.counting.config_sizes import whole_number
-from inference.models.listed_layers import LayerSizes, layers_of
-from inference.models.listed_sizes import name_of, needed, size_of
+from inference.models.listed_layers import HALVED_WIDTHS, LayerSizes, layers_of
+from inference.models.listed_sizes import name_of, needed, size_of, with_usual_names
 from inference.records.errors import InputError, UnsupportedModelError
 from inference.records.model import LayerType, MatrixRole, ModelShape, WeightMatrix
 
@@ -21,6 +21,9 @@ TYING = ("tie_word_embeddings", "tie_embeddings", "share_input_output_layers", "
 BIASES = ("attention_bias", "add_qkv_bias", "qkv_bias", "attn_bias", "use_qkv_bias")
 GATED = re.compile(r"silu|swish|swiglu|gegelu|geglu|reglu|glu")
 UNGATED = re.compile(r"gelu|relu")
+# Names of an MLP's width that families with a gate do not use. Source: the configs of GPT-2, GPT-J
+# and CodeGen in transformers 5.24 and of ChatGLM-6B.
+UNGATED_WIDTHS = ("n_inner", "inner_hidden_size")
 ACTIVATIONS = (
     "hidden_act",
     "activation_function",
@@ -54,7 +57,12 @@ class _Plan:
 
 
 def listed_shape(
-    name: str, fields: Mapping[str, object], element_bytes: int, why: str = UNKNOWN
+    name: str,
+    fields: Mapping[str, object],
+    element_bytes: int,
+    why: str = UNKNOWN,
+    *,
+    is_tied_by_default: bool = True,
 ) -> ModelShape:
     """Return the shape of the decoder that these fields describe.
 
@@ -63,16 +71,19 @@ def listed_shape(
         fields: As ``checked_fields`` gives them.
         element_bytes: Of a weight, and of an element of K/V.
         why: What keeps the library's own classes from deciding.
+        is_tied_by_default: Whether input and output embeddings are one table where the file does
+            not say.
 
     Raises:
         UnsupportedModelError: The file does not say enough; the field that is missing is named.
         InputError: Sizes contradict each other.
     """
-    plan = _plan(name, fields, element_bytes, why)
+    usual_fields = with_usual_names(fields)
+    plan = _plan(name, usual_fields, element_bytes, why, is_tied_by_default=is_tied_by_default)
     matrices = _matrices(plan)
     vectors = _vector_elements(plan) * element_bytes
     stored = sum(matrix.bytes for matrix in matrices if not matrix.is_tied)
-    latent = _latent(fields)
+    latent = _latent(plan.fields)
     rows = tuple(_row_elements(layer, latent) * element_bytes for layer in plan.layers)
     usual = next((layer for layer in plan.layers if layer.heads), plan.layers[0])
     return ModelShape(
@@ -104,12 +115,18 @@ def listed_shape(
     )
 
 
-def _plan(name: str, fields: Mapping[str, object], element_bytes: int, why: str) -> _Plan:
+def _plan(
+    name: str,
+    fields: Mapping[str, object],
+    element_bytes: int,
+    why: str,
+    *,
+    is_tied_by_default: bool,
+) -> _Plan:
     hidden = needed(name, fields, "hidden_size")
     count = needed(name, fields, "num_hidden_layers")
     activation = next((str(fields[one]) for one in ACTIVATIONS if fields.get(one)), "")
-    stated_gate = fields.get("ffn_with_glu")
-    is_gated = not UNGATED.search(activation) or bool(GATED.search(activation))
+    gate = True if name in HALVED_WIDTHS else _stated_gate(fields, activation)
     tying = next((fields[one] for one in TYING if isinstance(fields.get(one), bool)), None)
     plan = _Plan(
         name=name,
@@ -117,25 +134,62 @@ def _plan(name: str, fields: Mapping[str, object], element_bytes: int, why: str)
         vocab_size=_embedded_tokens(name, fields),
         element_bytes=element_bytes,
         layers=layers_of(name, fields, hidden, count),
-        is_gated=stated_gate if isinstance(stated_gate, bool) else is_gated,
+        is_gated=gate is not False,
         is_biased=name in BIASED_QUERIES or any(fields.get(one) is True for one in BIASES),
-        is_tied=tying is not False,
+        is_tied=is_tied_by_default if tying is None else tying is True,
         fields=fields,
     )
-    gate = "with a gate" if plan.is_gated else "without a gate"
-    plan.notes.append(
-        f"the architecture {name!r} {why}; this is a decoder of the "
-        f"file's sizes (an MLP {gate}, causal attention), and anything else in it is not counted, "
-        "so weights and operations are at least these"
+    _note_what_was_assumed(
+        plan, why, is_gate_stated=gate is not None, is_tying_stated=tying is not None
     )
-    if tying is None:
-        head = plan.vocab_size * hidden
-        plan.notes.append(
-            "The file does not say whether input and output embeddings are one table; one, the "
-            f"library's default, is assumed. With two there are {head:,} parameters more."
-        )
     _note_layers(plan)
     return plan
+
+
+def _stated_gate(fields: Mapping[str, object], activation: str) -> bool | None:
+    """Return whether the MLP has a gate; None where the file does not say."""
+    stated = fields.get("ffn_with_glu")
+    if isinstance(stated, bool):
+        return stated
+    if activation:
+        return not UNGATED.search(activation) or bool(GATED.search(activation))
+    return False if any(name in fields for name in UNGATED_WIDTHS) else None
+
+
+def _note_what_was_assumed(
+    plan: _Plan, why: str, *, is_gate_stated: bool, is_tying_stated: bool
+) -> None:
+    gate = "with a gate" if plan.is_gated else "without a gate"
+    sizes = f"the architecture {plan.name!r} {why}; this is a decoder of the file's sizes (an MLP "
+    sizes += f"{gate}, causal attention)"
+    if is_gate_stated:
+        plan.notes.append(
+            f"{sizes}, and anything else in it is not counted, so weights and operations are at "
+            "least these"
+        )
+    else:
+        gates = sum(
+            d_in * d_out * experts
+            for layer in plan.layers
+            for name, d_in, d_out, _, experts, _ in _mlp(plan, layer)
+            if name.endswith(".gate_proj")
+        )
+        plan.notes.append(
+            f"{sizes}, and anything else in it is not counted. The file names no activation: the "
+            f"gate is assumed, and without it there are {gates:,} parameters fewer."
+        )
+    if not is_tying_stated:
+        head = plan.vocab_size * plan.hidden_size
+        plan.notes.append(
+            "The file does not say whether input and output embeddings are one table; "
+            + (
+                f"one, the library's default, is assumed. With two there are {head:,} parameters "
+                "more."
+                if plan.is_tied
+                else f"two, the default of its class, are assumed. With one there are {head:,} "
+                "parameters fewer."
+            )
+        )
 
 
 def _embedded_tokens(name: str, fields: Mapping[str, object]) -> int:
@@ -268,12 +322,22 @@ def _attention(plan: _Plan, layer: LayerSizes) -> list[_Sizes]:
             _linear("self_attn.o_proj", heads * value, hidden),
         ]
     wide, narrow = heads * layer.head_dim, layer.kv_heads * layer.head_dim
+    # Step3 makes its queries in two steps. Source: modeling_step3.py of Step3, ``share_q_dim``.
+    between = whole_number(plan.fields.get("share_q_dim"))
+    query = (
+        [
+            _linear("self_attn.q_proj", hidden, between),
+            _linear("self_attn.wq", between, wide),
+        ]
+        if between
+        else [_linear("self_attn.q_proj", hidden, wide)]
+    )
     own = [
         _linear("self_attn.k_proj", hidden, narrow),
         _linear("self_attn.v_proj", hidden, narrow),
     ]
     return [
-        _linear("self_attn.q_proj", hidden, wide),
+        *query,
         *(() if layer.shares_kv else own),
         _linear("self_attn.o_proj", wide, hidden),
     ]

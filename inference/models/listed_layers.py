@@ -10,9 +10,11 @@ from inference.models.listed_sizes import lacking, needed, per_layer, size_of, w
 from inference.records.errors import InputError, UnsupportedModelError
 from inference.records.model import LayerType
 
-# What only the classes of Qwen-7B and of the first OLMo say: their size is two widths in one.
-# Source: modeling_qwen.py of Qwen-7B; olmo/model.py of allenai/OLMo, ``SwiGLU``.
-HALVED_WIDTHS = frozenset({"qwen", "hf_olmo", "olmo_hf"})
+# What only the classes of Qwen-7B, of the first OLMo and of Molmo say: their size is two widths in
+# one. Source: modeling_qwen.py of Qwen-7B; olmo/model.py of allenai/OLMo and modeling_molmo.py of
+# Molmo-7B-D-0924, ``SwiGLU``.
+HALVED_WIDTHS = frozenset({"qwen", "hf_olmo", "olmo_hf", "molmo"})
+LONGEST_NUMBER = 6
 LISTS_OF_KINDS = ("layer_types", "layers_block_type", "block_types", "mixer_types")
 LINEAR_KINDS = frozenset({"linear_attention", "lightning", "mamba", "recurrent", "conv", "ssm"})
 
@@ -59,6 +61,7 @@ def layers_of(
     dims = per_layer(name, fields, "head_dim", count) or _latent_dims(fields, count)
     widths = _widths(name, fields, hidden, count)
     kinds = _kinds(name, fields, count)
+    heads = _heads_of_kinds(fields, heads, kinds)
     experts = _expert_layers(fields, count)
     window = whole_number(fields.get("sliding_window"))
     # Layers of a group use the first one's K/V: modeling_hunyuan.py of Hunyuan-Large.
@@ -78,6 +81,25 @@ def layers_of(
             ),
         )
         for layer in range(count)
+    )
+
+
+def _heads_of_kinds(
+    fields: Mapping[str, object], heads: tuple[int, ...], kinds: tuple[LayerType, ...]
+) -> tuple[int, ...]:
+    """Return each layer's query heads where sliding layers have a number of their own.
+
+    Source:
+        transformers 5.24, ``Step3p7TextConfig``, which reads Step-3.5-Flash's setting so.
+    """
+    setting = fields.get("attention_other_setting")
+    other = setting.get("num_attention_heads") if isinstance(setting, Mapping) else None
+    sliding = whole_number(other)
+    if not sliding:
+        return heads
+    return tuple(
+        sliding if kind is LayerType.SLIDING else usual
+        for usual, kind in zip(heads, kinds, strict=True)
     )
 
 
@@ -209,6 +231,22 @@ def _kind(name: str, text: str) -> LayerType:
     raise UnsupportedModelError(f"{msg}full_attention, sliding_attention and linear_attention are")
 
 
+def _numbers(value: object) -> frozenset[int] | None:
+    """Return the layers that a file numbers, as a list or as text with commas; None for neither.
+
+    Raises:
+        InputError: One of them is no whole number.
+    """
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list):
+        return None
+    texts = [str(one).strip() for one in parts]
+    if not all(text.isdecimal() and len(text) <= LONGEST_NUMBER for text in texts if text):
+        msg = f"the config's moe_layers_enum is {value!r:.60}; it must hold numbers of layers"
+        raise InputError(msg)
+    return frozenset(int(text) for text in texts if text)
+
+
 def _expert_layers(fields: Mapping[str, object], count: int) -> tuple[bool, ...]:
     if not size_of(fields, "num_experts"):
         return (False,) * count
@@ -218,6 +256,9 @@ def _expert_layers(fields: Mapping[str, object], count: int) -> tuple[bool, ...]
     frequency = fields.get("moe_layer_freq")
     listed = frequency if isinstance(frequency, list) and len(frequency) == count else None
     dense = fields.get("mlp_only_layers")
+    numbered = _numbers(fields.get("moe_layers_enum"))
+    if numbered is not None:
+        return tuple(layer in numbered for layer in range(count))
     return tuple(
         bool(listed[layer])
         if listed is not None

@@ -47,10 +47,12 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "n_inner",
         "d_ff",
         "inner_hidden_dim",
+        "inner_hidden_size",
         "hidden_dim",
         "feed_forward_size",
         "mlp_hidden_size",
         "ff_intermediate_size",
+        "block_ff_dim",
     ),
     "vocab_size": ("padded_vocab_size", "vocab_size", "n_vocab", "model_vocab_size"),
     "max_position_embeddings": (
@@ -81,9 +83,49 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "expert_size": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
     "expert_hidden_size": ("routed_expert_hidden_size", "moe_latent_size"),
     "shared_experts": ("n_shared_experts", "num_shared_experts", "num_shared_expert"),
-    "shared_size": ("shared_expert_intermediate_size", "shared_intermediate_size"),
+    "shared_size": (
+        "shared_expert_intermediate_size",
+        "shared_intermediate_size",
+        "share_expert_dim",
+    ),
     "dense_layers": ("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"),
 }
+
+
+def with_usual_names(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields with sizes under usual names that MPT's files state in another way.
+
+    Raises:
+        InputError: Heads are grouped, and the file does not say in how many groups.
+
+    Source:
+        llm-foundry, ``MPTConfig``: ``attn_type`` says how K/V heads are shared, ``expansion_ratio``
+        how much wider the MLP is, ``ffn_type`` whether it has a gate.
+    """
+    result = dict(fields)
+    attention, mlp = fields.get("attn_config"), fields.get("ffn_config")
+    if not isinstance(attention, Mapping) or "attn_type" not in attention:
+        return result
+    if attention["attn_type"] == "multiquery_attention":
+        result["num_key_value_heads"] = 1
+    elif attention["attn_type"] == "grouped_query_attention":
+        groups = whole_number(attention.get("kv_n_heads"))
+        if not groups:
+            msg = "the config's attn_type is 'grouped_query_attention', but attn_config has no "
+            raise InputError(f"{msg}kv_n_heads above zero; add it")
+        result["num_key_value_heads"] = groups
+    width, ratio = size_of(fields, "hidden_size"), whole_number(fields.get("expansion_ratio"))
+    if width and ratio:
+        result["intermediate_size"] = ratio * width
+    result["ffn_with_glu"] = isinstance(mlp, Mapping) and mlp.get("ffn_type") == "mptglu"
+    return result
+
+
+def shares_heads(fields: Mapping[str, object]) -> bool:
+    """Return whether a file of MPT's kind says that query heads share K/V heads."""
+    attention = fields.get("attn_config")
+    kinds = ("multiquery_attention", "grouped_query_attention")
+    return isinstance(attention, Mapping) and attention.get("attn_type") in kinds
 
 
 def name_of(fields: Mapping[str, object], size: str) -> str:

@@ -230,7 +230,10 @@ def _uncounted(config: PreTrainedConfig, decoder: nn.Module) -> tuple[str, ...]:
     if names & {"linear_attention", "conv", "hybrid", "hybrid_sliding"} or (
         config.model_type in RECURRENT_FAMILIES
     ):
-        notes.append("The state of recurrent layers: its bytes and the scan over it.")
+        notes.append(
+            "The state of recurrent layers and the scan over it are not counted, so memory, bytes "
+            "read and operations are at least these."
+        )
     if getattr(config, "kv_sharing_modes", None) is not None and "dummy" in names:
         notes.append(
             "Layers that attend to another layer's K/V are counted as reading none: the K/V read "

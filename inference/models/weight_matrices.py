@@ -49,7 +49,10 @@ def weight_matrices(
 
 def experts_per_token(config: PreTrainedConfig) -> int | None:
     """Return how many experts of a layer one token passes through; None outside a mixture."""
-    stated = (getattr(config, field, None) for field in EXPERTS_PER_TOKEN_FIELDS)
+    mlp = getattr(config, "ffn_config", None)  # where DBRX states it
+    stated = (
+        getattr(part, field, None) for part in (config, mlp) for field in EXPERTS_PER_TOKEN_FIELDS
+    )
     # Some state one number for each layer; layers of one model seldom differ in it.
     values = (one[0] if isinstance(one, list) and one else one for one in stated)
     return next((value for value in values if isinstance(value, int) and value > 0), None)
@@ -80,6 +83,7 @@ def uncounted_parameters(decoder: nn.Module, config: PreTrainedConfig) -> tuple[
             and not parameter_name.endswith(ELEMENTWISE)
             and not _is_router(parameter_name, parameter)
             and not _is_packed(parameter, chosen)
+            and not _stacked_experts(module, parameter)
         )
     )
 
@@ -108,6 +112,10 @@ def _of_bare_parameters(name: str, module: nn.Module, chosen: int | None) -> Ite
                 d_in, d_out = d_out, d_in
             packed = _matrix(full_name, parameter, (d_in, d_out), MatrixRole.EXPERT)
             yield replace(packed, experts=parameter.shape[0], experts_per_token=chosen or 1)
+        elif experts := _stacked_experts(module, parameter):
+            sizes = (parameter.shape[1], parameter.shape[0] // experts)
+            stacked = _matrix(f"{name}.{parameter_name}", parameter, sizes, MatrixRole.EXPERT)
+            yield replace(stacked, experts=experts, experts_per_token=chosen or experts)
 
 
 def _is_router(parameter_name: str, parameter: nn.Parameter) -> bool:
@@ -116,6 +124,20 @@ def _is_router(parameter_name: str, parameter: nn.Parameter) -> bool:
 
 def _is_packed(parameter: nn.Parameter, chosen: int | None) -> bool:
     return chosen is not None and parameter.ndim == PACKED_AXES
+
+
+def _stacked_experts(module: nn.Module, parameter: nn.Parameter) -> int:
+    """Return how many experts' rows stand one below the other in a matrix; 0 where none do.
+
+    Source:
+        transformers 5.24, ``DbrxExpertGLU``.
+    """
+    experts: object = getattr(module, "moe_num_experts", None)
+    width: object = getattr(module, "ffn_hidden_size", None)
+    if not isinstance(experts, int) or not isinstance(width, int):
+        return 0
+    is_stack = parameter.ndim == MATRIX_AXES and parameter.shape[0] == experts * width
+    return experts if is_stack else 0
 
 
 def _projection(

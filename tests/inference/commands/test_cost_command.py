@@ -71,6 +71,27 @@ def test_a_data_sheet_gives_the_time_and_its_source(capsys: pytest.CaptureFixtur
     assert fields["context_tokens"] == 64
 
 
+@pytest.mark.parametrize(
+    ("device", "fits"), [("H100", False), ("H200", False), ("989e12:3.35e12", None)]
+)
+def test_a_model_that_does_not_fit_is_said_not_to(
+    capsys: pytest.CaptureFixture[str], device: str, *, fits: bool | None
+) -> None:
+    fields = printed(capsys, "--config", "Llama-3.1-405B", "--device", device)
+
+    answer = fields["device"]
+    assert isinstance(answer, dict)
+    assert answer["fits"] is fits
+    assert ("cannot run this step" in answer["note"]) is (fits is False)
+
+
+def test_a_model_that_fits_has_no_note(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = printed(capsys, "--config", "GPT-2", "--device", "H100")["device"]
+
+    assert isinstance(answer, dict)
+    assert (answer["fits"], answer["note"]) == (True, "")
+
+
 def test_kv_may_be_stored_in_another_dtype(capsys: pytest.CaptureFixture[str]) -> None:
     usual = printed(capsys, "--config", "GPT-2", "--context", "100")
 
