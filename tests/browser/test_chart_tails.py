@@ -13,7 +13,7 @@ from inference.records.status import RunState, RunStatus
 from inference.runs.recordings import FIRST_RUN, recorded_runs
 from tests.browser.conftest import Server
 from visuals.live.frames import frame
-from visuals.panel.component import chart_specs
+from visuals.panel.contents import chart_specs
 from visuals.panel.routes import scripts_address, vega_address
 
 CHARTS = ("prefill_step_times", "decode_step_times", "roofline_step")

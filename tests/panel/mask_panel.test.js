@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
 
 import { FakeSocket, until } from "./dom.js";
+import { serverOrigin } from "../../visuals/panel/scripts/origin.js";
 import { MaskPanel } from "../../visuals/panel/scripts/mask_panel.js";
 import { Hover, Tip } from "../../visuals/panel/scripts/tip.js";
 
@@ -33,7 +34,7 @@ beforeEach(() => {
   said = [];
   panel = new MaskPanel(document.body, {
     data: { run_id: "r", token: "t", explanations: {} },
-    base: new URL("https://host/"),
+    origin: serverOrigin(new URL("https://host/")),
     hover: new Hover(),
     tip: new Tip(document.body),
     tokens: [],

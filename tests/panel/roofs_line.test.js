@@ -22,7 +22,7 @@ beforeEach(() => {
   document.body.replaceChildren();
   const body = document.createElement("div");
   document.body.append(body);
-  ctx = { data: { run_id: "a/b", token: "t" }, base: new URL("https://host/prefix/"), said: [], anew: 0 };
+  ctx = { data: { run_id: "a/b", token: "t" }, base: new URL("https://host/prefix/"), origin: { hasServer: true }, said: [], anew: 0 };
   ctx.send = (name, value) => ctx.said.push([name, value]);
   ctx.again = () => (ctx.anew += 1);
   line = new RoofsLine(document.body, body, ctx);

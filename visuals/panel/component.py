@@ -7,63 +7,19 @@ passes changes only with the run and its state; all other reruns cost nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from streamlit.components import v2
 
 from inference.records.status import RunState
-from visuals.charts import (
-    attention,
-    kv_cache,
-    latency,
-    next_token,
-    roofline,
-    slots,
-    tokens,
-    utilization,
-    weight_reuse,
-)
 from visuals.live.live_run import LiveRun
+from visuals.panel.contents import EXPLANATIONS, chart_specs
 from visuals.panel.modules import loader, styles
 from visuals.panel.routes import scripts_address, vega_address
 from visuals.panel.stage import Stage
 
 if TYPE_CHECKING:
     from streamlit.components.v2.bidi_component import ComponentResult
-
-_CHARTS = (
-    latency.prefill_step_times,
-    latency.decode_step_times,
-    kv_cache.cache_growth,
-    kv_cache.cache_layers,
-    kv_cache.tokens_per_layer,
-    utilization.utilization,
-    utilization.power,
-    roofline.roofline_step,
-    roofline.roofline_linear,
-    roofline.roofline_attention,
-    next_token.entropy_by_step,
-    slots.slot_timeline,
-)
-EXPLANATIONS = {
-    "tokens": tokens.EXPLANATION,
-    "mask": attention.EXPLANATION,
-    "latency": latency.EXPLANATION,
-    "kv": kv_cache.EXPLANATION,
-    "utilization": utilization.EXPLANATION,
-    "roofline": roofline.EXPLANATION,
-    "weights": weight_reuse.EXPLANATION,
-    "next": next_token.EXPLANATION,
-    "batch": slots.EXPLANATION,
-}
-
-
-@cache
-def chart_specs() -> dict[str, object]:
-    """Return the Vega-Lite spec of every live chart by its name, without rows."""
-    return {chart.__name__: chart().to_dict() for chart in _CHARTS}
-
 
 _component = v2.component(
     "token_by_token_live_panel",

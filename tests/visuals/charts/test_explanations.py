@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from visuals.panel import component
+from visuals.panel import contents
 
 PARTS = ("what", "read", "how", "formula", "source")
-PANEL = Path(component.__file__).parent / "scripts" / "elements.js"
+PANEL = Path(contents.__file__).parent / "scripts" / "elements.js"
 PROSE = ("what", "read", "how")
 
 
-@pytest.mark.parametrize("name", component.EXPLANATIONS)
+@pytest.mark.parametrize("name", contents.EXPLANATIONS)
 def test_help_says_what_it_is_how_to_read_it_and_where_the_numbers_come_from(name: str) -> None:
-    explanation = component.EXPLANATIONS[name]
+    explanation = contents.EXPLANATIONS[name]
 
     assert tuple(explanation) == PARTS
     for part in PROSE:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from visuals.live import vega_bundle
-from visuals.panel.component import chart_specs
+from visuals.panel.contents import chart_specs
 from visuals.panel.modules import loader, modules
 
 

@@ -3,16 +3,16 @@
 // that took; only then comes the next frame. A run that waits for its page to be drawn begins with the
 // answer, so that one comes when the page is quiet.
 
-/** @import { Acknowledge, Component, Context, Frame, PanelClass } from "./types.js" */
-/** @import { UntilLoaded } from "./vega.js" */
+/** @import { Acknowledge, Component, Context, Frame, PanelClass, PanelHow } from "./types.js" */
 
 import { make, readTheme } from "./elements.js";
+import { serverOrigin } from "./origin.js";
 import { PageMessages } from "./page_messages.js";
 import { PanelGuard } from "./panel_guard.js";
 import { PANELS, WIDE_PANELS } from "./panel_list.js";
 import { presentingOf } from "./presenting.js";
 import { HIDDEN_TAB_MS, untilQuiet, untilShown } from "./quiet.js";
-import { RunLink, socketAddress } from "./run_link.js";
+import { socketAddress } from "./run_link.js";
 import { Store } from "./store.js";
 import { Hover, Tip } from "./tip.js";
 import { Vega } from "./vega.js";
@@ -31,16 +31,16 @@ const NO_CHARTS = "The charts could not be loaded; trying again.";
 export class LivePanel {
   /**
    * @param {Component} component
-   * @param {{ base: URL, untilLoaded: UntilLoaded }} how
+   * @param {PanelHow} how
    */
-  constructor(component, { base, untilLoaded }) {
+  constructor(component, { base, untilLoaded, origin = serverOrigin(base) }) {
     this.component = component;
     this.base = base;
     this.root = make("div", "tbt");
     component.parentElement.append(this.root);
     this.messages = new PageMessages(component);
     this.store = new Store();
-    this.link = new RunLink({
+    this.link = origin.frames({
       address: () => this.address(),
       receive: (frame, acknowledge) => this.receive(frame, acknowledge),
       say: (transport) => this.messages.send("transport", transport),
@@ -57,6 +57,7 @@ export class LivePanel {
     this.ctx = {
       data: component.data,
       base,
+      origin,
       store: this.store,
       hover: new Hover(),
       tip: new Tip(this.root),

@@ -4,7 +4,6 @@
 /** @import { AttentionModel, AttentionState, Choice, Context, ExactRow, Frame, MaskWords as Words } from "./types.js" */
 /** @import { Header } from "./attention_link.js" */
 
-import { AttentionLink } from "./attention_link.js";
 import { axisEnd } from "./axes.js";
 import { make, makeButton, makeChoice, makePanel, write } from "./elements.js";
 import { MaskPainter } from "./mask_painter.js";
@@ -68,7 +67,7 @@ export class MaskPanel {
     this.canvas.setAttribute("role", "img");
     this.canvas.tabIndex = 0;
     this.pointer = new MaskPointer(this);
-    this.link = new AttentionLink(ctx.base, (header, body) => this.take(header, body));
+    this.link = ctx.origin.weights((header, body) => this.take(header, body));
     this.pickers = new MaskPickers({ pick: () => this.pick(), scale: (scale) => this.rescale(scale) });
     this.pickers.scales.value = this.scale;
     parts.panel.insertBefore(this.pickers.line, parts.caption);

@@ -10,6 +10,7 @@ import { answer } from "./status_poll.js";
 const ASKED_EVERY_MS = 1000;
 const NOTHING = { version: "", isFinal: false, hasModel: false };
 const LATER = "No roofs yet: they are measured once this run is over.";
+const NEVER = "No roofs were measured where this run was made.";
 
 export class RoofsLine {
   /**
@@ -64,13 +65,18 @@ export class RoofsLine {
   show() {
     const { standing, alarm, drawn } = this;
     const isMissing = drawn.hasModel && !drawn.version;
-    const own = isMissing ? (drawn.isFinal ? (standing?.words ?? "") : LATER) : "";
+    const own = isMissing ? this.missing : "";
     const measuring = alarm && standing?.is_pending ? standing.words : "";
     write(this.words, [alarm && `\u26a0\ufe0e ${alarm}`, measuring, own].filter(Boolean).join(" "));
     write(this.button, isMissing ? "Measure the roofs" : "Measure again");
     this.button.hidden = !standing?.is_offered || !drawn.isFinal;
     this.box.classList.toggle("warns", Boolean(alarm));
     this.box.hidden = !this.words.textContent;
+  }
+
+  get missing() {
+    if (!this.ctx.origin.hasServer) return NEVER;
+    return this.drawn.isFinal ? (this.standing?.words ?? "") : LATER;
   }
 
   measure() {
@@ -83,6 +89,7 @@ export class RoofsLine {
   }
 
   askIfNeeded() {
+    if (!this.ctx.origin.hasServer) return;
     const isOf = this.drawn.hasModel && this.drawn.isFinal && (!this.drawn.version || this.alarm);
     if (isOf && !this.isAsking && !this.standing) void this.ask(0);
   }

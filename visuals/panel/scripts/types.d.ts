@@ -1,9 +1,11 @@
 // The shapes that the modules share: what the page passes, what the server sends, what panels see.
 
+import type { Header } from "./attention_link.js";
+import type { FollowEvent } from "./follow.js";
 import type { Hover, Tip } from "./tip.js";
 import type { Store } from "./store.js";
 import type { Strip } from "./strip.js";
-import type { Vega } from "./vega.js";
+import type { UntilLoaded, Vega } from "./vega.js";
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- cells are numbers, words or null
 export type Row = Record<string, any>;
@@ -244,10 +246,40 @@ export type Token = {
 export type TokenRow = { strip: Strip; text: HTMLElement; done: Text; end: Text };
 export type Position = { row: number; position: number };
 
+/** What brings the frames of a run. */
+export interface FrameLink {
+  isFed: boolean; // by the page that the panel stands on
+  on(event: FollowEvent): void;
+}
+export type FrameCalls = {
+  address(): URL;
+  receive(frame: Frame, acknowledge: Acknowledge): void;
+  say(transport: string): void;
+};
+
+/** What brings its attention weights. */
+export interface WeightLink {
+  open(runId: string, token: string, role: string): void;
+  ask(request: object): void;
+  close(): void;
+}
+export type WeightCalls = (header: Header, body: ArrayBuffer) => void;
+
+/** Where a panel's run comes from. */
+export interface Origin {
+  hasServer: boolean; // which can be asked for more
+  frames(calls: FrameCalls): FrameLink;
+  weights(take: WeightCalls): WeightLink;
+}
+
+/** What the live panel is opened with; its run comes from the server unless it has another origin. */
+export type PanelHow = { base: URL; untilLoaded: UntilLoaded; origin?: Origin };
+
 /** What all panels share. */
 export type Context = {
   data: PanelData;
   base: URL;
+  origin: Origin;
   store: Store;
   hover: Hover;
   tip: Tip;
