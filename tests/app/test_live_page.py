@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
@@ -48,6 +49,12 @@ def panel_data(page: AppTest) -> dict[str, object]:
     every = [json.loads(each.proto.json) for each in page.get("bidi_component")]
     [panel] = [data for data in every if "run_id" in data]
     return panel
+
+
+def player_button(page: AppTest) -> Any:  # noqa: ANN401  Streamlit's own message
+    """Return the button that saves the run as a page that plays it."""
+    [button] = [each.proto for each in page.get("download_button") if "plays" in each.proto.label]
+    return button
 
 
 def start(page: AppTest, prompt: str = "hello") -> LiveRun:
@@ -284,6 +291,24 @@ def test_a_saved_run_file_can_be_opened_and_a_damaged_one_is_a_sentence(
     assert hub.hub.snapshot(opened) == trace
     page.file_uploader[0].upload("broken.json", content[:50], "application/json").run()
     assert shown(page.error[0].value).startswith("broken.json: ")
+
+
+def test_a_run_can_be_saved_as_a_page_that_plays_once_it_is_over(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    run = start(page)
+    hub.engine.reply(StateChanged(run_id=run.run_id, state=RunState.RUNNING))
+    assert player_button(page.run()).disabled
+
+    hub.engine.reply(RunEnded(run_id=run.run_id, state=RunState.FAILED))
+    assert hub.hub.snapshot(run) is None
+    assert player_button(page.run()).disabled  # nothing of it was recorded
+    over = hub.begin("hi")
+    hub.step(over, 0, "o")
+    hub.engine.reply(RunEnded(run_id=over.run_id, state=RunState.DONE))
+    page.query_params["run"] = over.run_id
+
+    assert not player_button(page.run()).disabled
 
 
 def test_a_default_model_that_did_not_load_is_said_on_the_empty_page() -> None:

@@ -290,3 +290,15 @@ def test_named_runs_that_take_too_much_are_said(page: AppTest, stage: Stage) -> 
     page.run()
 
     assert "Runs with a name stay: delete some" in page.warning[0].value
+
+
+def test_one_run_is_offered_as_a_page_that_plays(stage: Stage) -> None:
+    page = AppTest.from_file(SCRIPT, default_timeout=30)
+    page.query_params["run"] = "one"
+
+    page.run()
+
+    assert not page.exception
+    labels = [each.proto.label for each in page.get("download_button")]
+    assert "Page that plays (HTML)" in labels
+    assert stage.store.entry("one") is not None

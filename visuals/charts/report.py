@@ -23,6 +23,7 @@ from visuals.charts.compare import EXPLANATION
 from visuals.charts.compare_table import table_html
 from visuals.charts.differences import agreement, differing_parts, marked_html
 from visuals.charts.figures import Figure, headline
+from visuals.charts.inline_script import inline_script
 from visuals.charts.made_with import made_with
 from visuals.charts.report_terms import SCRIPT, ReportTerms, numbers_of
 
@@ -96,7 +97,7 @@ def report_html(traces: Sequence[RunTrace], script: bytes, *, title: str) -> str
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body><main>{body}</main>"
         f'<script type="application/json" id="charts">{_json(specs)}</script>'
-        f'<script type="module">{_inline(script.decode())}</script>'
+        f'<script type="module">{inline_script(script.decode())}</script>'
         f'<script type="module">{SCRIPT}</script>'
         f'<script type="module">{DRAW}</script></body></html>'
     )
@@ -178,8 +179,3 @@ def _run_file(parts: _Parts) -> str:
 def _json(value: object) -> str:
     """Return JSON that cannot end the script element it stands in."""
     return json.dumps(finite(value), allow_nan=False).replace("<", "\\u003c")
-
-
-def _inline(script: str) -> str:
-    """Return a script that cannot end its own element; JavaScript reads it as before."""
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")

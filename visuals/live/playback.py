@@ -13,6 +13,15 @@ from inference.records.run import RunTrace
 from inference.records.status import RunState
 from inference.runs.replay import run_until, step_ends_s, steps_over
 
+SPEEDS: dict[str, float] = {
+    "Speed: its own": 1.0,
+    "Speed: \u00bd": 0.5,
+    "Speed: \u00bc": 0.25,
+    "Speed: 2 \u00d7": 2.0,
+    "Speed: 4 \u00d7": 4.0,
+    "Speed: 16 \u00d7": 16.0,
+}
+
 
 class Replay:
     """One recorded run while it plays.
@@ -59,7 +68,7 @@ class Replay:
             self._steps = max(self._steps, steps_over(self._ends_s, self._position_s))
         self._anchor_s = now_s
         if self._steps >= len(self._ends_s) and not self.state.is_final:
-            self.state = _ending(self.trace)
+            self.state = ending(self.trace)
 
     def control(self, action: Action, steps_per_s: float | None = None) -> None:
         """Pause, resume, step, stop, or keep to a number of steps a second."""
@@ -101,5 +110,6 @@ class Replay:
         return self._ends_s[self._steps - 1] if self._steps else 0.0
 
 
-def _ending(trace: RunTrace) -> RunState:
+def ending(trace: RunTrace) -> RunState:
+    """Return the state of a run once all of it has played."""
     return trace.state if trace.state.is_final else RunState.STOPPED

@@ -1,4 +1,4 @@
-"""Downloads of runs: run file, tables, timeline, report, and each chart as a picture or spec."""
+"""Downloads of runs: run file, tables, timeline, report, page that plays, and each chart."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from inference.runs.run_file import to_json
 from visuals.charts.chart_files import NamedChart, png, spec_json, svg, titled
 from visuals.charts.report import report_html
 from visuals.live.vega_bundle import bundle
+from visuals.panel.player_page import player_page
 
 _Content = str | bytes
 
@@ -43,6 +44,14 @@ def export_menu(
             lambda: gzip.compress(to_json(tuple(traces)).encode(), mtime=0),
             help_text="Every step, token, byte count and reading; this program opens it again.",
         )
+        if len(traces) == 1:
+            _download(
+                "Page that plays (HTML)",
+                (f"{stem}-player.html", "text/html"),
+                lambda: player_page(traces[0], title=title).content,
+                help_text="The run in all its panels, to play and to look at step by step, in one "
+                "file that opens offline in any browser.",
+            )
         if len(traces) > 1:
             _download(
                 "Figures (CSV)",

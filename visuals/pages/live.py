@@ -32,6 +32,7 @@ from visuals.pages.transport_buttons import hold_button, step_button, stop_butto
 from visuals.pages.widget_keys import RUN_FILE
 from visuals.panel.check_badge import check_badge
 from visuals.panel.loading import loading_line
+from visuals.panel.player_page import player_page
 
 TOOLS_WIDTH = 640
 EARLIER = "an earlier step"  # before the model's name, while one is looked at
@@ -238,7 +239,8 @@ def _recorded(hub: Hub) -> None:
 
 
 def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
-    """Save this run, or open another from a file."""
+    """Save this run, as a run file or a page that plays it, or open another from a file."""
+    is_over = run is not None and run.state.is_final and hub.snapshot(run) is not None
     with st.popover("Run file", icon=":material/save:", key="run-files"):
         st.download_button(
             "Save this run",
@@ -250,6 +252,18 @@ def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> No
             on_click="ignore",
             disabled=run is None,
             help="The run so far as a JSON run file: every step, token, byte count and sample.",
+        )
+        st.download_button(
+            "Save as a page that plays",
+            data=lambda: _player(hub, run),
+            file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.html",
+            mime="text/html",
+            key="save-player",
+            icon=":material/smart_display:",
+            on_click="ignore",
+            disabled=not is_over,
+            help="Once the run is over: all its panels in one file that plays offline in any "
+            "browser.",
         )
         st.file_uploader(
             "Open a run file",
@@ -283,3 +297,8 @@ def _open_file(hub: Hub, state: LivePageState) -> None:
 def _run_file(hub: Hub, run: LiveRun | None) -> str:
     trace = hub.whole(run) if run is not None else None
     return to_json((trace,) if trace is not None else ())
+
+
+def _player(hub: Hub, run: LiveRun | None) -> bytes:
+    trace = hub.whole(run) if run is not None else None
+    return b"" if trace is None else player_page(trace).content

@@ -41,6 +41,15 @@ def modules() -> dict[str, bytes]:
 
 
 @cache
+def all_scripts() -> dict[str, bytes]:
+    """Return every module by its path from the scripts' folder, those of a page by itself too."""
+    return {
+        path.relative_to(_SCRIPTS).as_posix(): path.read_bytes()
+        for path in sorted(_SCRIPTS.rglob("*.js"))
+    }
+
+
+@cache
 def panel_version() -> str:
     """Return the digest of all modules, by which their addresses change with any of them."""
     digest = sha256()
@@ -58,6 +67,11 @@ def vega_version() -> str:
 def loader() -> str:
     """Return the script that Streamlit runs; it imports the modules."""
     return (_SCRIPTS / _LOADER).read_text(encoding="utf-8")
+
+
+def player_styles() -> str:
+    """Return the style sheet around the panel in a page that plays a run by itself."""
+    return (_STYLES / "player.css").read_text(encoding="utf-8")
 
 
 def loading_styles() -> str:

@@ -53,7 +53,8 @@ export class ChartPanel {
     const leftMs = this.pace.leftMs(performance.now());
     const isEnd = frame.run.final && frame.to === frame.total;
     this.isGoing = frame.run.state === "running";
-    if (!isEnd && leftMs > 0) {
+    const isBegin = frame.from === 0; // what stood there is gone
+    if (!isEnd && !isBegin && leftMs > 0) {
       clearTimeout(this.later);
       this.later = setTimeout(() => this.repaint(), leftMs + SPARE_MS);
       return undefined;
