@@ -20,6 +20,7 @@ from inference.commands import (
     ceilings,
     check,
     cost,
+    export,
     fetch,
     gpu,
     load,
@@ -44,6 +45,7 @@ COMMANDS = (
     models,
     fetch,
     prompts,
+    export,
     record,
 )
 BAD_INPUT = 2
