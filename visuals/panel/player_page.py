@@ -25,8 +25,9 @@ from visuals.live.recorded_frames import RecordedFrames, recorded_frames, stops_
 from visuals.live.recorded_weights import RecordedWeights, recorded_weights
 from visuals.live.vega_bundle import bundle
 from visuals.panel.contents import EXPLANATIONS, chart_specs
-from visuals.panel.modules import all_scripts, player_styles, styles
+from visuals.panel.modules import all_scripts, player_styles, styles, term_styles
 from visuals.panel.one_script import one_script
+from visuals.panel.terms_file import terms_file
 from visuals.words.terms import TERMS
 
 MOST_BYTES = 5_000_000
@@ -76,7 +77,7 @@ def player_page(trace: RunTrace, *, title: str = "", most_bytes: int = MOST_BYTE
         trace = replace(trace, attention=())  # the panel then begins with the mask
     vega, script = inline_script(bundle().decode()), inline_script(one_script(ENTRY, all_scripts()))
     taken = len(vega) + len(script) + weights.characters + len(styles()) + REST_BYTES
-    taken += len(_packed(_contents(trace)))
+    taken += len(_packed((_contents(trace), json.loads(terms_file()))))
     room = max(0, most_bytes - taken) * 3 // 4  # of base64
     run = _Recorded(trace=trace, frames=recorded_frames(trace, room), weights=weights)
     remarks = _remarks(run, most_bytes)
@@ -86,7 +87,7 @@ def player_page(trace: RunTrace, *, title: str = "", most_bytes: int = MOST_BYTE
         f'<meta http-equiv="Content-Security-Policy" content="{policy(vega, script)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(heading)}</title>",
-        f"<style>{styles()}\n{player_styles()}</style></head><body>",
+        f"<style>{styles()}\n{term_styles()}\n{player_styles()}</style></head><body>",
         _head(run, heading, remarks),
         f'<main id="player"><p>{WAIT}</p></main>',
         _foot(run),
@@ -133,6 +134,7 @@ def _about(run: _Recorded) -> dict[str, object]:
         "ends_s": run.frames.ends_s,
         "speeds": SPEEDS,
         "weights": run.weights.items,
+        "terms": json.loads(terms_file()),
         "no_weights": _no_weights(run.weights),
     }
 
@@ -172,13 +174,13 @@ def _head(run: _Recorded, heading: str, remarks: tuple[str, ...]) -> str:
         f"Recorded on {info.device.name} in {info.device.dtype}, {date_text(info.started_at)} "
         f"(UTC). Nothing is computed here. {KEYS}"
     )
-    lines = [f"<h1>{escape(heading)}</h1>", f"<p>{escape(made)}</p>"]
+    lines = [f'<h1 translate="no">{escape(heading)}</h1>', f"<p>{escape(made)}</p>"]
     lines += [f'<p class="player-remark">{escape(one)}</p>' for one in remarks]
     return f'<header class="player-head">{"".join(lines)}</header>'
 
 
 def _foot(run: _Recorded) -> str:
-    """Return the run's settings and the terms of the field, folded away."""
+    """Return the run's settings and the terms of the field, folded away; none of them is marked."""
     terms = {term.title: term.sentence for term in TERMS}
     return (
         f"<footer>{_folded('Settings of this run', made_with((run.trace,)))}"
@@ -190,7 +192,7 @@ def _folded(summary: str, pairs: Mapping[str, str]) -> str:
     rows = "".join(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in pairs.items()
     )
-    return f"<details><summary>{escape(summary)}</summary><dl>{rows}</dl></details>"
+    return f'<details><summary>{escape(summary)}</summary><dl translate="no">{rows}</dl></details>'
 
 
 def _packed(value: object) -> str:

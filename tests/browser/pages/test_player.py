@@ -132,10 +132,15 @@ def test_weights_help_and_terms_work_in_the_file(offline_tab: Tab, tmp_path: Pat
     expect(panel.get_by_label("Layer", exact=True)).to_have_value("7")
     page.locator(".panel-roofline .help").click()
     expect(page.locator(".panel-roofline .more")).to_contain_text("Formula")
+    stop = page.get_by_role("toolbar", name="Terms explained on this page")
+    stop.get_by_role("button", name="token", exact=True).focus()
+    expect(page.locator(".term-card")).to_contain_text("the model reads and writes nothing smaller")
+    expect(page.locator(".term-card a")).to_be_hidden()
+    page.keyboard.press("Escape")
     page.get_by_text("Terms", exact=True).click()
     expect(page.locator("footer dt", has_text="time to first token (TTFT)")).to_be_visible()
 
-    assert page.locator("a").count() == 0
+    assert page.locator("a[href]").count() == 0
     assert offline_tab.complaints == []
 
 

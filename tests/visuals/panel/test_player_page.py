@@ -22,6 +22,7 @@ from tests.visuals.traces import empty_trace, trace_of
 from visuals.charts.units import byte_text
 from visuals.panel.contents import chart_specs
 from visuals.panel.player_page import MOST_BYTES, PlayerPage, player_page
+from visuals.panel.terms_file import terms_file
 
 EVIL = '</script><!--<img src=x onerror="hacked()">\u2028{{}}\\'
 HALF_PAIR = "half of a pair: \ud83d"
@@ -121,7 +122,7 @@ def test_half_of_a_surrogate_pair_is_no_bar() -> None:
     request = replace(trace.requests[0], prompt_text=HALF_PAIR)
     page = player_page(replace(trace, requests=(request,)))
 
-    assert "<h1>half of a pair: ?</h1>" in html_of(page)
+    assert '<h1 translate="no">half of a pair: ?</h1>' in html_of(page)
 
 
 def test_the_panel_is_given_what_the_live_page_gives_it() -> None:
@@ -134,10 +135,11 @@ def test_the_panel_is_given_what_the_live_page_gives_it() -> None:
     assert about["panel"]["state"] == trace.state
     assert set(about["panel"]["explanations"]["roofline"]) >= {"what", "read", "formula"}
     assert (about["stops"], len(about["ends_s"])) == ([0, 1, 2], 3)
+    assert about["terms"] == json.loads(terms_file())
     assert about["weights"] == []
     assert about["no_weights"] == "This page holds no attention weights."
     assert held(html, "frames")[0][0]["model"]["captured"] is False
-    assert "<h1>A run of mine</h1>" in html
+    assert '<h1 translate="no">A run of mine</h1>' in html
     assert "<dt>time to first token (TTFT)</dt>" in html
     assert "<dt>Number format</dt><dd>float32</dd>" in html
 

@@ -2,7 +2,7 @@
 // tap and keyboard. For the keyboard there is one stop at the top of the page: arrow keys go from
 // term to term, and the page follows.
 
-/** @import { Mark, Term, TermsComponent } from "./types.js" */
+/** @import { Mark, Term, TermsComponent, TermsFile } from "./types.js" */
 
 import { make, makeButton } from "./elements.js";
 import { numberOf } from "./run_numbers.js";
@@ -24,19 +24,22 @@ const MOVES = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
  * @param {TermsComponent} component
  * @param {object} how
  * @param {URL} how.base Where the server is.
+ * @param {TermsFile} [how.file] The glossary, where the page itself holds it.
  */
-export function open(component, { base }) {
-  return new Terms(component, base);
+export function open(component, { base, file }) {
+  return new Terms(component, base, file ?? null);
 }
 
 class Terms {
   /**
    * @param {TermsComponent} component
    * @param {URL} base
+   * @param {TermsFile | null} file
    */
-  constructor(component, base) {
+  constructor(component, base, file) {
     this.component = component;
     this.base = base;
+    this.file = file;
     this.isClosed = false;
     this.host = make("div", "terms");
     this.host.setAttribute("translate", "no"); // not part of the page that is looked through
@@ -68,7 +71,7 @@ class Terms {
 
   async load() {
     const address = new URL(this.component.data.terms, this.base);
-    const file = await answer(address);
+    const file = this.file ?? (await answer(address));
     if (this.isClosed) return;
     if (file) {
       this.words = new TermWords(file);

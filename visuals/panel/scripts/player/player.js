@@ -1,6 +1,6 @@
 // The entry of a page that holds a run and plays it: the live panel with controls above it.
 
-/** @import { Frame, PanelData } from "../types.js" */
+/** @import { Frame, PanelData, TermsFile } from "../types.js" */
 /** @import { RecordedItem } from "./recorded_weights.js" */
 /**
  * @typedef {object} About What the page says of its run.
@@ -9,11 +9,13 @@
  * @property {number[]} ends_s When they are reached at the run's own pace.
  * @property {Record<string, number>} speeds By what the choice says.
  * @property {RecordedItem[]} weights
+ * @property {TermsFile} terms The glossary.
  * @property {string} no_weights Said where weights are asked for that are not in the page.
  */
 
 import { make } from "../elements.js";
 import { LivePanel } from "../live_panel.js";
+import { open as openTerms } from "../terms.js";
 import { Pace } from "./pace.js";
 import { RecordedOrigin } from "./recorded_origin.js";
 import { ThemeChoice } from "./theme_choice.js";
@@ -36,17 +38,20 @@ async function begin(place) {
   );
   transport.begin(); // the panel then begins where it is to stand
   place.replaceChildren();
+  const base = new URL(location.href); // where no server is
   const panel = new LivePanel(
     { data: about.panel, parentElement: place, setStateValue: () => undefined },
     {
-      base: new URL(location.href),
+      base,
       untilLoaded: async () => Reflect.get(window, "vegaEmbed"), // a script of this page
       origin,
     },
   );
   origin.stops.again = () => panel.again();
   transport.box.append(new ThemeChoice(() => panel.retheme()).button);
-  place.before(transport.box);
+  const terms = make("div");
+  place.before(terms, transport.box);
+  openTerms({ data: { entry: "", scripts: "", terms: "", tour: "" }, parentElement: terms }, { base, file: about.terms });
 }
 
 const place = /** @type {HTMLElement} */ (document.getElementById("player"));
