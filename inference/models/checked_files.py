@@ -39,10 +39,14 @@ def remember_checked(folder: Path, names: Sequence[str]) -> None:
     replace_file(folder / CHECKED_FILE, _CHECKED.dump_json(files, indent=1))
 
 
-def changed_file(folder: Path) -> str | None:
+def changed_file(folder: Path, *, reads_all: bool = False) -> str | None:
     """Return the name of a file that is not what was checked; None where all are.
 
     A folder that was filled before such a record was kept has none, and passes.
+
+    Args:
+        folder: Where the files are.
+        reads_all: Compare the bytes of files whose size and date are the same, too.
 
     Raises:
         OSError: A file cannot be read.
@@ -58,10 +62,11 @@ def changed_file(folder: Path) -> str | None:
         state = (folder / former.name).stat()
         if state.st_size != former.file_bytes:
             return former.name
-        if state.st_mtime_ns != former.modified_ns:
+        is_touched = state.st_mtime_ns != former.modified_ns
+        if is_touched or reads_all:
             if _as_it_is(folder / former.name).sha256 != former.sha256:
                 return former.name
-            is_dated_anew = True
+            is_dated_anew |= is_touched
     if is_dated_anew:
         with suppress(OSError):  # a folder that may not be written is read again the next time
             remember_checked(folder, [former.name for former in checked])

