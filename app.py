@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 import streamlit as st
 from starlette.middleware import Middleware
 
+from inference.models.process_memory import limit_growth
 from inference.process.messages import LoadModel
 from inference.process.telemetry import machine_busy_ratio
 from inference.records.errors import InputError
@@ -20,6 +21,7 @@ from visuals.live.app_services import (
     app_keys,
     app_presenting,
     app_saver,
+    app_shares,
     app_templates,
 )
 from visuals.live.attention_route import attention_routes
@@ -35,10 +37,12 @@ from visuals.live.vega_bundle import bundle
 from visuals.panel.routes import panel_routes
 
 SAVING_GRACE_S = 5.0  # to write what the runs have gained
+RESERVED_BYTES = 2 << 30  # asked for and never used: stacks of threads, pyarrow's allocator
 ADDRESS = st.get_option("server.address") or ""
 try:
     KEYS = app_keys(ADDRESS)
     FAIR_USE = app_fair_use()
+    MEMORY = app_shares()
 except InputError as error:
     sys.exit(f"error: {error}")
 
@@ -46,6 +50,8 @@ except InputError as error:
 @contextlib.asynccontextmanager
 async def engine_lifespan(_app: st.App) -> AsyncGenerator[None]:
     """Load the default model while the first page opens; end the engine with the server."""
+    if MEMORY.app_bytes is not None:
+        limit_growth(MEMORY.app_bytes + RESERVED_BYTES)
     hub = app_hub()
     stop = threading.Event()
     threading.Thread(

@@ -106,6 +106,8 @@ class ScriptedEngine:
         reply: Gives one reply to whoever started it.
         is_closed: True once it was closed.
         is_killed: True once it was killed.
+        is_retired: True once it was let go.
+        process_id: None: there is no process.
     """
 
     def __init__(self, on_reply: Callable[[Reply], None]) -> None:
@@ -113,6 +115,8 @@ class ScriptedEngine:
         self.reply = on_reply
         self.is_closed = False
         self.is_killed = False
+        self.is_retired = False
+        self.process_id: int | None = None
 
     def send(self, command: Command) -> None:
         """Remember a command."""
@@ -121,6 +125,10 @@ class ScriptedEngine:
     def kill(self) -> None:
         """Remember that it was killed."""
         self.is_killed = True
+
+    def retire(self) -> None:
+        """Remember that it was let go."""
+        self.is_retired = True
 
     def close(self) -> None:
         """Remember that it ended."""

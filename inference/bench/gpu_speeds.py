@@ -13,11 +13,11 @@ from inference.bench.gpu_setup import Bench
 from inference.bench.gpu_sizes import Sizes
 from inference.bench.rounds import rates, spread_of
 from inference.engine.loop import GenerationOptions
-from inference.engine.memory_limit import MemoryLimit
 from inference.figures.device import achieved, host_lead
 from inference.figures.energy import PhaseEnergy, energy_by_phase
 from inference.figures.latency import batch_tokens_per_s
 from inference.models.devices import gpu_ids
+from inference.models.memory_limit import MemoryLimit
 from inference.process.telemetry import Sources
 from inference.records.errors import BackendError
 from inference.records.options import DecodeMode

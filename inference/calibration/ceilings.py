@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import psutil
 import torch
 from torch import Tensor
 
@@ -35,6 +34,7 @@ from inference.engine.float32_products import exact_float32
 from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.kernels.streams import read_streams, stream_library, streamed_bytes
 from inference.models.devices import describe_device
+from inference.models.host_memory import free_host_bytes
 from inference.models.memory_errors import is_out_of_memory
 from inference.records.errors import OutOfMemoryError
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
@@ -306,7 +306,7 @@ def free_bytes(device: torch.device) -> int:
     """Return the memory that is free for a measurement."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return int(psutil.virtual_memory().available)
+    return free_host_bytes()
 
 
 def machine_name(device: torch.device) -> str:

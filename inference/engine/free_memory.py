@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import psutil
 import torch
 from transformers import PreTrainedModel
 
 from inference.counting.what_if import as_stored
-from inference.engine.memory_limit import MemoryLimit
 from inference.engine.scheduler import check_rows_fit, largest_contexts
+from inference.models.host_memory import free_host_bytes
 from inference.models.loading import LoadedModel
 from inference.models.placement import devices_of, unused_gpu_bytes
 from inference.records.options import BatchPlan, CacheKind
@@ -59,11 +58,4 @@ def check_memory(
 def _free_bytes(device: torch.device) -> int | None:
     if device.type == "cuda":
         return unused_gpu_bytes(device.index or 0)
-    if device.type != "cpu":
-        return None
-    machine = psutil.virtual_memory()
-    limit = MemoryLimit()
-    if limit.total_bytes is None or limit.total_bytes >= machine.total:
-        return machine.available
-    used_bytes = limit.used_bytes()
-    return None if used_bytes is None else max(0, limit.total_bytes - used_bytes)
+    return free_host_bytes() if device.type == "cpu" else None

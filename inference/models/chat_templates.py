@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from math import ceil
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
+from inference.models.process_memory import limit_growth
 from inference.records.errors import PromptError
 
 Turns = tuple[tuple[str, str], ...]  # pairs of role and content
@@ -210,7 +210,7 @@ def _serve(connection: Connection, memory_limit_bytes: int, render_limit_s: floa
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the app, which ends this process
     with contextlib.suppress(PromptError):  # the first call imports the renderer
         render_here(Conversation(template="", turns=(("user", ""),)))
-    _limit_memory(memory_limit_bytes)
+    limit_growth(memory_limit_bytes)
     with contextlib.suppress(EOFError, OSError):
         connection.send("ready")
         while True:
@@ -234,14 +234,6 @@ def _rendered(conversation: Conversation) -> str | _Refusal | None:
             f"{conversation.characters:,}; {ADVICE}"
         )
     return text
-
-
-def _limit_memory(spare_bytes: int) -> None:
-    """Let this process take so much more memory, where the system can hold it to that."""
-    with contextlib.suppress(OSError, ValueError):  # no /proc, or a lower limit is set already
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        limit = pages * resource.getpagesize() + spare_bytes
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _limit_processor_time(spare_s: float) -> None:

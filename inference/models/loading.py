@@ -15,17 +15,19 @@ from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass
 from typing import Any
 
-import psutil
 import torch
 from safetensors import SafetensorError
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedConfig, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging as transformers_logging
 
+from inference.counting.config_files import config_file_fields
+from inference.counting.config_sizes import checked_fields
 from inference.kernels.install import install, switched_off
 from inference.models.attention_implementations import check_attention
 from inference.models.config_models import model_on_meta
 from inference.models.devices import SPREAD, choice_note, choose_device, describe_device
+from inference.models.host_memory import free_host_bytes
 from inference.models.memory_errors import is_out_of_memory
 from inference.models.model_files import ModelFiles, locate
 from inference.models.placement import (
@@ -36,6 +38,7 @@ from inference.models.placement import (
     placing,
     spread_note,
 )
+from inference.models.process_memory import MEMORY_VARIABLE
 from inference.models.shapes import model_shape
 from inference.models.tokenizer_files import read_tokenizer
 from inference.records.errors import (
@@ -94,6 +97,7 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     on_stage: OnStage,
     is_plain: bool = False,
     attention: AttentionKind = AttentionKind.AUTO,
+    most_bytes: int | None = None,
 ) -> LoadedModel:
     """Return the model, on its device and ready to run.
 
@@ -106,6 +110,7 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
             computation.
         attention: Which implementation computes attention. One that is named computes it in every
             step, so no layer is fused.
+        most_bytes: What its weights may take of the processor's memory; None for what is free.
 
     Raises:
         InputError: There is no such device or dtype, or the model has no such attention.
@@ -122,7 +127,7 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     check_attention(config, files.model_id, attention, (torch_device, torch_dtype))
     needed_bytes = weight_bytes_in(files, config, torch_dtype)
     if torch_device.type == "cpu":
-        check_weights_fit(files.model_id, needed_bytes)
+        check_weights_fit(files.model_id, needed_bytes, most_bytes)
     free = free_gpu_bytes(device, torch_device, needed_bytes)
     is_spread = device == SPREAD
     layout = placement(files.model_id, needed_bytes, torch_device, free, is_spread=is_spread)
@@ -152,9 +157,13 @@ def read_config(files: ModelFiles) -> PreTrainedConfig:
         UnsupportedModelError: It is not one of a causal language model that transformers knows.
     """
     try:
+        if files.gguf_name is None:  # before a class makes lists as long as its sizes
+            checked_fields(config_file_fields(files.folder))
         config = AutoConfig.from_pretrained(
             files.folder, local_files_only=True, trust_remote_code=False, **files.gguf_argument
         )
+        if files.gguf_name is not None:
+            checked_fields(config.to_dict())
     except Exception as error:  # each config class checks its values in its own way
         if "trust_remote_code" in str(error):
             msg = f"{files.model_id} needs code from its own repository, which is never run here; "
@@ -183,9 +192,14 @@ def check_causal(config: PreTrainedConfig, model_id: str) -> None:
     raise UnsupportedModelError(msg)
 
 
-def check_weights_fit(model_id: str, needed_bytes: int) -> None:
+def check_weights_fit(model_id: str, needed_bytes: int, most_bytes: int | None = None) -> None:
     """Raise OutOfMemoryError when the weights cannot fit; Linux would end the process instead."""
-    free_bytes = psutil.virtual_memory().available
+    free_bytes = free_host_bytes()
+    if most_bytes is not None and most_bytes < min(needed_bytes, free_bytes):
+        msg = f"{model_id} needs {needed_bytes / 2**30:.1f} GiB and the engine may take "
+        msg += f"{most_bytes / 2**30:.1f} GiB more; raise {MEMORY_VARIABLE}, or choose a smaller "
+        msg += "dtype or model"
+        raise OutOfMemoryError(msg)
     if needed_bytes > free_bytes:
         msg = f"{model_id} needs {needed_bytes / 2**30:.1f} GiB and "
         msg += f"{free_bytes / 2**30:.1f} GiB are free; close other programs, or choose a smaller "

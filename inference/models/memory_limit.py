@@ -35,17 +35,7 @@ class MemoryLimit:
             used = _number(self._group / "memory.usage_in_bytes")
         if used is None:
             return None
-        return max(0, used - self._droppable_bytes())
-
-    def _droppable_bytes(self) -> int:
-        """Return the bytes of cached files that were not used lately."""
-        assert self._group is not None
-        try:
-            lines = (self._group / "memory.stat").read_text().splitlines()
-        except OSError:
-            return 0
-        stat = dict(line.split(maxsplit=1) for line in lines if " " in line)
-        return int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
+        return max(0, used - _droppable_bytes(self._group))
 
 
 def _memory_groups(root: Path) -> Iterator[Path]:
@@ -68,6 +58,16 @@ def _memory_groups(root: Path) -> Iterator[Path]:
         group = mount / path.lstrip("/")
         yield group
         yield from (parent for parent in group.parents if parent.is_relative_to(mount))
+
+
+def _droppable_bytes(group: Path) -> int:
+    """Return the bytes of a group's cached files that were not used lately."""
+    try:
+        lines = (group / "memory.stat").read_text().splitlines()
+    except OSError:
+        return 0
+    stat = dict(line.split(maxsplit=1) for line in lines if " " in line)
+    return int(stat.get("total_inactive_file", stat.get("inactive_file", 0)))
 
 
 def _number(path: Path) -> int | None:

@@ -27,6 +27,18 @@ def _engine_main(connection: Connection) -> None:
     importlib.import_module("inference.process.worker").run_engine(connection)
 
 
+def _end(process: BaseProcess | None, connection: Connection | None) -> None:
+    """End a process and wait for it, killing it if it does not end in time."""
+    if process is None or connection is None:
+        return
+    with contextlib.suppress(OSError):  # it may have ended already
+        connection.send(Shutdown())
+    process.join(SHUTDOWN_GRACE_S)
+    if process.is_alive():
+        process.kill()
+        process.join()
+
+
 class EngineClient:
     """Owns one engine process; ``on_reply`` is called on the client's own reading thread."""
 
@@ -62,17 +74,19 @@ class EngineClient:
 
     def close(self) -> None:
         """End the engine and wait for it, killing it if it does not end in time."""
+        _end(*self._let_go())
+
+    def retire(self) -> None:
+        """Have the engine end while others go on; the next command starts another."""
+        gone = self._let_go()
+        threading.Thread(target=_end, args=gone, name="engine-end", daemon=True).start()
+
+    def _let_go(self) -> tuple[BaseProcess | None, Connection | None]:
+        """Return the process and its pipe, neither of which is this client's any more."""
         with self._lock:
-            process, connection = self._process, self._connection
+            gone = self._process, self._connection
             self._process = self._connection = None
-        if process is None or connection is None:
-            return
-        with contextlib.suppress(OSError):  # it may have ended already
-            connection.send(Shutdown())
-        process.join(SHUTDOWN_GRACE_S)
-        if process.is_alive():
-            process.kill()
-            process.join()
+        return gone
 
     def _start(self) -> Connection:
         context = multiprocessing.get_context("spawn")
@@ -102,7 +116,8 @@ class EngineClient:
                 reply: Reply = connection.recv()
             except (EOFError, OSError):
                 break
-            self._pass_on(reply)
+            if self._process is process:  # what one that was let go still says is of no use
+                self._pass_on(reply)
         process.join()
         with self._lock:
             was_closed = self._process is not process

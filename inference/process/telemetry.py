@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import psutil
 
-from inference.engine.memory_limit import MemoryLimit
+from inference.models.memory_limit import MemoryLimit
 from inference.process.nvml import GpuCounters
 from inference.process.nvml_counters import Reading
 from inference.process.nvml_group import GpuGroup

@@ -20,6 +20,7 @@ from inference.engine.step_capture import decode_options
 from inference.models.attention_implementations import attention_options
 from inference.models.devices import device_options
 from inference.models.loading import LoadedModel, load_model
+from inference.models.process_memory import held_bytes, lift_limit, limit_growth, shares_from
 from inference.process.idle_checks import IdleChecks
 from inference.process.idle_work import IdleWork
 from inference.process.measurements import Surveyor, device_and_dtype
@@ -86,6 +87,7 @@ class Host(Protocol):
 def run_engine(connection: Connection) -> None:
     """Be the engine process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the app's to handle
+    lift_limit()  # the app's own, which a process that it starts inherits
     serve(connection, EngineHost)
 
 
@@ -154,6 +156,7 @@ class EngineHost:
         gc.unfreeze()
         gc.collect()
         CAPTURES.release_memory()
+        lift_limit()  # files that are mapped to be read count against it, and cost nothing
         try:
             loaded = load_model(
                 command.model,
@@ -162,6 +165,7 @@ class EngineHost:
                 is_plain=command.is_plain,
                 attention=command.attention,
                 on_stage=lambda stage: self._outbox.put(Loading(stage=stage)),
+                most_bytes=_memory_left(),
             )
             self._runner = Runner(loaded)
         except TokenByTokenError as error:
@@ -169,6 +173,9 @@ class EngineHost:
             return
         gc.collect()
         gc.freeze()  # the weights' wrappers are never garbage; leave them out of later collections
+        left_bytes = _memory_left()
+        if left_bytes is not None:
+            limit_growth(left_bytes)
         kept = self._checks.check_once(loaded)
         self._outbox.put(_model_ready(command, loaded, kept))
 
@@ -307,6 +314,12 @@ class AppRun:
         """Raise InputError unless the batch keeps its rows, or nothing is to be captured."""
         if self._command.plan.policy is Policy.CONTINUOUS and command.choice is not None:
             raise InputError(NO_CAPTURE)
+
+
+def _memory_left() -> int | None:
+    """Return what this process may take beside what it holds; None for as much as there is."""
+    share_bytes = shares_from().engine_bytes
+    return None if share_bytes is None else max(0, share_bytes - (held_bytes() or 0))
 
 
 def _model_ready(command: LoadModel, loaded: LoadedModel, check: SelfCheck | None) -> ModelReady:

@@ -12,13 +12,15 @@ from typing import Any
 from pydantic import RootModel
 from pydantic_core import SchemaValidator
 
+from inference.models.process_memory import MEMORY_VARIABLE, room_bytes
 from inference.records.errors import RunFileError
 
-# Values in a text, before any of them is built: one may take 200 bytes. A run file has names in
+# Values in a text, before any of them is built: one may take VALUE_BYTES. A run file has names in
 # every object, which makes 8 bytes a value and more; a small one may be mostly the ids of a prompt.
 MAX_VALUES = 2**24
 ALWAYS_VALUES = 2**22
 LEAST_BYTES = 8
+VALUE_BYTES = 200
 # Sums and squares of these stay finite, and no count or rate of any machine comes near.
 LARGEST_FLOAT = 1e24
 LARGEST_INT = 10**40
@@ -54,6 +56,12 @@ def check_values(text: bytes, what: str = "run file") -> None:
     if values > min(MAX_VALUES, max(ALWAYS_VALUES, len(text) // LEAST_BYTES)):
         msg = f"the {what} holds {values:,} values, more than a run of its size has; open one that "
         msg += "was saved here"
+        raise RunFileError(msg)
+    room = room_bytes()
+    if room is not None and values * VALUE_BYTES > room:
+        msg = f"the run file holds {values:,} values, which take up to "
+        msg += f"{values * VALUE_BYTES / 1e9:.1f} GB to read, and {room / 1e9:.1f} GB are left of "
+        msg += f"what {MEMORY_VARIABLE} allows; save fewer runs in one file"
         raise RunFileError(msg)
 
 

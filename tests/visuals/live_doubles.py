@@ -25,6 +25,7 @@ from tests.builders import DEFAULT_LOAD, TINY_DEVICE, byte_id, model_ready, orde
 from tests.doubles import ScriptedEngine
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.live.memory_watch import MemoryWatch
 from visuals.live.run_saver import RunSaver
 from visuals.live.surroundings import Surroundings
 
@@ -49,7 +50,13 @@ MEASURED = MeasuredCeilings(
 class HubUnderTest:
     """A hub on a scripted engine and a scripted time, without threads."""
 
-    def __init__(self, saver: RunSaver | None = None, hold_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        saver: RunSaver | None = None,
+        hold_s: float = 0.0,
+        idle_limit_s: float = 0.0,
+        memory: MemoryWatch | None = None,
+    ) -> None:
         self.time_s = 0.0
         self.engines: list[ScriptedEngine] = []
         around = Surroundings(
@@ -57,6 +64,8 @@ class HubUnderTest:
             grace_s=GRACE_S,
             run_apart=lambda work: work(),
             hold_s=hold_s,
+            idle_limit_s=idle_limit_s,
+            memory=memory or MemoryWatch(),
         )
         if saver is not None:
             around = replace(around, recall=saver.recall, on_end=(saver.wake,))

@@ -6,6 +6,7 @@ import os
 from functools import cache
 
 from inference.models.chat_templates import TemplateProcess
+from inference.models.process_memory import MemoryShares, shares_from
 from inference.process.client import EngineClient
 from inference.runs.playlist_store import PlaylistStore
 from inference.runs.store import RunStore
@@ -14,6 +15,8 @@ from visuals.live.access import AccessKeys, keys_for
 from visuals.live.fair_use import FairUse, limits_from
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
+from visuals.live.idle_model import IDLE_S
+from visuals.live.memory_watch import MemoryWatch
 from visuals.live.page_hold import HOLD_S
 from visuals.live.presenting import Presenting
 from visuals.live.run_saver import RunSaver
@@ -45,6 +48,12 @@ def app_templates() -> TemplateProcess:
 
 
 @cache
+def app_shares() -> MemoryShares:
+    """Return what the process and its engine may take of the memory."""
+    return shares_from()
+
+
+@cache
 def app_hub() -> Hub:
     """Return the process's one hub; the engine starts with its first command."""
     return Hub(
@@ -56,6 +65,8 @@ def app_hub() -> Hub:
             recall=app_saver().recall,
             on_end=(app_saver().wake,),
             hold_s=float(os.environ.get("TOKEN_BY_TOKEN_HOLD_S", HOLD_S)),
+            idle_limit_s=float(os.environ.get("TOKEN_BY_TOKEN_IDLE_S", IDLE_S)),
+            memory=MemoryWatch(app_shares()),
         ),
     )
 

@@ -29,6 +29,7 @@ from inference.process.messages import (
 )
 from inference.process.orders import RunOrder, check_order
 from inference.records.attention import AttentionChoice
+from inference.records.errors import InputError
 from inference.records.options import DecodeMode
 from inference.records.run import RunTrace
 from inference.records.status import RunState, RunStatus
@@ -40,6 +41,7 @@ from visuals.live.calibration import Measurements, MeasureStatus
 from visuals.live.engine_replies import EngineReplies
 from visuals.live.engine_restarts import EngineRestarts
 from visuals.live.idle_measuring import IdleMeasuring
+from visuals.live.idle_model import IdleModel
 from visuals.live.live_run import LiveRun, new_id
 from visuals.live.model_checks import ModelChecks, ModelCheckStatus
 from visuals.live.model_slot import EngineStatus, ModelSlot
@@ -93,6 +95,10 @@ class Hub:
         self._stops = StopLimit(around.now)
         self._replies = EngineReplies(self._queue, around.render, self._restarts, self._stops)
         self._idle_measuring = IdleMeasuring(self._queue, around.now)
+        self._idle_model = IdleModel(
+            self._queue, around.now, around.idle_limit_s, self._engine.retire
+        )
+        self._memory = around.memory
 
     def _ready(self) -> ModelReady | None:
         return self._model.held.ready if self._model.held is not None else None
@@ -131,8 +137,10 @@ class Hub:
         """Queue a run, tokenised or not, and return it.
 
         Raises:
-            InputError: Too many wait.
+            InputError: Too many wait, or there is no memory for more.
         """
+        if self._memory.is_full:
+            raise InputError(self._memory.words)
         with self._lock:
             return self._queue.enqueue(run)
 
@@ -237,7 +245,8 @@ class Hub:
 
     def engine_words(self) -> str:
         """Return what happened to the engine that nobody asked for; empty where nothing did."""
-        return self._restarts.words
+        words = (self._restarts.words, self._idle_model.words, self._memory.words)
+        return " ".join(filter(None, words))
 
     def codec(self) -> TextCodec | None:
         """Return the held model's text codec; None while no model is loaded."""
@@ -260,6 +269,7 @@ class Hub:
 
     def capture(self, run: LiveRun, choice: AttentionChoice, query: int | None = None) -> None:
         """Capture another layer or head of a run, or one query of it exactly."""
+        self.used()
         self._open_attention(run)
         with self._lock:
             finished = run.finished
@@ -307,6 +317,7 @@ class Hub:
             InputError: A measurement waits or goes already.
         """
         with self._lock:
+            self._idle_model.used()  # it waits for a model that was put away
             self._measurements.order(command)
             self._queue.advance()
 
@@ -332,6 +343,11 @@ class Hub:
         return self._checks.status
 
     # Who is watching
+
+    def used(self) -> None:
+        """Take it that somebody uses a page: a model that was put away comes back."""
+        with self._lock:
+            self._idle_model.used()
 
     def watch(self, run: LiveRun) -> None:
         """Count one viewer more."""
@@ -414,6 +430,18 @@ class Hub:
             if self._stops.is_overdue():
                 self._engine.kill()
 
+    def look_at_memory(self) -> None:
+        """Say how near app and engine are to what they may take; near it, forget kept runs."""
+        self._memory.look(self._engine.process_id)
+        if self._memory.is_app_near:
+            with self._lock:
+                self._registry.forget_spare()
+
+    def put_away_when_idle(self) -> None:
+        """Put the model away that nobody has used for long."""
+        with self._lock:
+            self._idle_model.tick()
+
     def measure_when_idle(self, machine_busy: float) -> None:
         """Measure the roofs of the model held if they are missing and the engine is idle.
 
@@ -434,6 +462,8 @@ class Hub:
             self.abandon_unwatched()
             self.stop_overdue()
             self.end_frozen()
+            self.look_at_memory()
+            self.put_away_when_idle()
             self.measure_when_idle(machine_busy())
 
     def close(self) -> None:

@@ -115,10 +115,14 @@ class Registry:
             if (info.model_id, info.device, info.attention, info.kernels) == made_with:
                 recording.info = replace(info, check_warning=check.warning)
 
-    def _forget_old(self) -> None:
+    def forget_spare(self) -> None:
+        """Drop every finished run that nobody watches, for lack of memory."""
+        self._forget_old(kept=0)
+
+    def _forget_old(self, kept: int = KEPT_RUNS) -> None:
         """Drop the oldest finished runs nobody watches beyond the number kept."""
         spare = [run for run in self._runs.values() if self._is_spare(run)]
-        for run in spare[: max(0, len(self._runs) - KEPT_RUNS)]:
+        for run in spare[: max(0, len(self._runs) - kept)]:
             del self._runs[run.run_id]
 
     def _is_spare(self, run: LiveRun) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from inference.models.chat_templates import Render, render_here
 from inference.process.messages import Command
 from inference.records.run import RunTrace
 from visuals.live.live_run import RunObserver
+from visuals.live.memory_watch import MemoryWatch
 
 GRACE_S = 30.0  # covers a reload and a short network drop
 PAUSE_LIMIT_S = 300.0  # time to explain a step to a room; the others have waited long enough then
@@ -22,12 +23,21 @@ RunApart = Callable[[Callable[[], None]], None]  # carries out work that takes l
 class EngineLink(Protocol):
     """The engine process as the hub sees it; ``EngineClient`` is the real one."""
 
+    @property
+    def process_id(self) -> int | None:
+        """The process; None while there is none."""
+        ...
+
     def send(self, command: Command) -> None:
         """Send a command."""
         ...
 
     def kill(self) -> None:
         """End the process at once; its end is reported."""
+        ...
+
+    def retire(self) -> None:
+        """Have the process end, and start another with the next command."""
         ...
 
     def close(self) -> None:
@@ -57,6 +67,8 @@ class Surroundings:
         on_end: Called with each run that has ended, under the lock, so they must be quick.
         run_apart: Carries out work that takes long, on another thread.
         hold_s: How long a run may wait for its page to be drawn; 0 lets it begin at once.
+        idle_limit_s: How long a model is held unused; 0 for as long as the server runs.
+        memory: Says how near engine and app are to what they may take.
     """
 
     now: Callable[[], float] = time.monotonic
@@ -67,3 +79,5 @@ class Surroundings:
     on_end: tuple[RunObserver, ...] = ()
     run_apart: RunApart = on_a_thread
     hold_s: float = 0.0
+    idle_limit_s: float = 0.0
+    memory: MemoryWatch = field(default_factory=MemoryWatch)

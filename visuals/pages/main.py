@@ -130,6 +130,7 @@ def main() -> None:
         # No other page, so that no widget is there whose press could change anything.
         st.navigation([st.Page(show_watch, title="Live", url_path="live", default=True)]).run()
         return
+    app_hub().used()
     st.navigation(
         [
             st.Page(show_tour, title="Tour", url_path="tour"),

@@ -29,7 +29,7 @@ import json, os, sys
 import pynvml
 for name in os.environ.get("LACKING", "").split():
     delattr(pynvml, name)
-from inference.engine.memory_limit import MemoryLimit
+from inference.models.memory_limit import MemoryLimit
 from inference.process.telemetry import Sources
 gpus = json.loads(sys.argv[1])
 sources = Sources(gpus, MemoryLimit())

@@ -10,7 +10,7 @@ from threading import enumerate as running_threads
 import psutil
 import pytest
 
-from inference.engine.memory_limit import MemoryLimit
+from inference.models.memory_limit import MemoryLimit
 from inference.process.telemetry import MachineReadings, Telemetry
 from inference.records.telemetry import TelemetrySample
 from tests.doubles import ScriptedClock

@@ -17,12 +17,12 @@ from visuals.live.watching import WatchingHub
 # What steers, files or decides: none of it is for a watcher.
 STEERS = {
     *("submit", "prepare", "enqueue", "adopt", "replay", "change_speed", "control"),
-    *("preload", "split_steps", "capture", "measure", "stop_measuring", "check_model"),
+    *("preload", "split_steps", "capture", "measure", "stop_measuring", "check_model", "used"),
 }
 # The app's own, from no page.
 OF_THE_APP = {
     *("saved", "not_saved", "abandon_unwatched", "stop_overdue", "end_frozen", "close", "receive"),
-    *("measure_when_idle", "keep_house"),
+    *("measure_when_idle", "keep_house", "look_at_memory", "put_away_when_idle"),
 }
 
 
