@@ -18,7 +18,7 @@ FOUND, ALL = 19, 73
 
 
 @cache
-def tests_of(path: str) -> frozenset[str]:
+def names_in(path: str) -> frozenset[str]:
     """Return the names of a file's tests."""
     text = (ROOT / path).read_text(encoding="utf-8")
     if path.endswith(".js"):
@@ -40,9 +40,9 @@ def test_a_test_holds_each_case(tried: dict[str, str]) -> None:
 
     assert tried["what"]
     assert tried["seen"]
-    assert name in tests_of(path)
+    assert name in names_in(path)
 
 
 def test_a_test_that_is_not_there_is_missed() -> None:
-    assert "test_of_nothing" not in tests_of("tests/faults/test_cases.py")
-    assert len(tests_of("tests/panel/server_line.test.js")) > 1
+    assert "test_of_nothing" not in names_in("tests/faults/test_cases.py")
+    assert len(names_in("tests/panel/server_line.test.js")) > 1

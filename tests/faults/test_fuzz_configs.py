@@ -32,7 +32,15 @@ OWN_CLASS = {
     "rope_scaling": {"rope_type": "yarn", "factor": 4.0},
     "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": ["lm_head"]},
 }
-ROW = RowStep(request_id="r", query_tokens=1, context_tokens=8)
+ROW = RowStep(
+    request_id="r",
+    slot=0,
+    query_tokens=1,
+    context_tokens=8,
+    token_id=1,
+    logprob=None,
+    finish=None,
+)
 
 
 def is_counted_or_refused(fields: dict[str, object]) -> None:

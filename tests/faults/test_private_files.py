@@ -36,9 +36,10 @@ def test_nobody_else_can_read_what_is_kept(tmp_path: Path) -> None:
     store.delete((gone.key,))
 
     kept = [path for path in store.folder.rglob("*") if path.suffix != ".lock"]
+    modes = {path: stat.S_IMODE(path.lstat().st_mode) for path in (store.folder, *kept)}
     journal.remove()
 
     assert len(kept) > 4
-    for path in (store.folder, *kept):
-        usual = 0o700 if path.is_dir() else 0o600
-        assert (path.name, oct(stat.S_IMODE(path.lstat().st_mode))) == (path.name, oct(usual))
+    for path, mode in modes.items():
+        usual = 0o600 if path.suffix else 0o700
+        assert (path.name, oct(mode)) == (path.name, oct(usual))

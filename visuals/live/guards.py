@@ -8,6 +8,7 @@ can load and send nothing beyond this server, since the browser is told so.
 from __future__ import annotations
 
 import os
+import re
 import socket
 from base64 import b64encode
 from collections.abc import Iterable
@@ -15,7 +16,6 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from ipaddress import ip_address
-from re import DOTALL, findall
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -26,6 +26,8 @@ from visuals.live.page_addresses import SCRIPT
 
 HOSTS_VARIABLE = "TOKEN_BY_TOKEN_HOSTS"
 LOOPBACK_NAME = "localhost"
+# urlsplit takes [::1].evil.example for [::1].
+HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:/?#@\s]+)(:\d{1,5})?")
 ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104  compared with; nothing binds here
 MISDIRECTED = 421  # RFC 9110, section 15.5.20
 REFUSED = 1008  # policy violation, RFC 6455 section 7.4.1
@@ -66,6 +68,8 @@ class HostGuard:
 
     def is_known(self, host: str) -> bool:
         """Tell whether a Host header names this machine."""
+        if not HOST.fullmatch(host):
+            return False
         try:
             name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
         except ValueError:
@@ -157,5 +161,5 @@ def own_address(address: str) -> str:
 def _own_scripts() -> tuple[str, ...]:
     """Return the digests of the scripts that stand in the page itself: Streamlit's and ours."""
     page = files("streamlit").joinpath("static", "index.html").read_text(encoding="utf-8")
-    scripts = findall(r"<script>(.*?)</script>", page + SCRIPT, DOTALL)
+    scripts = re.findall(r"<script>(.*?)</script>", page + SCRIPT, re.DOTALL)
     return tuple(b64encode(sha256(one.encode()).digest()).decode() for one in scripts)
