@@ -8,7 +8,7 @@ import altair as alt
 
 from tests.soak.verdict import Sample
 from visuals.charts.chart_files import CONFIG
-from visuals.charts.theme import DECODE, KV, PREFILL, Row
+from visuals.charts.theme import DECODE, KV, PREFILL, Chart, Row
 
 COLOURS = {"app": PREFILL, "engine": DECODE, "kept runs": KV}
 WIDTH, HEIGHT = 780, 110
@@ -42,7 +42,7 @@ def soak_chart(
     return drawn.configure(**CONFIG).configure_view(strokeWidth=0)
 
 
-def _part(rows: Sequence[Row], kills: Sequence[float], title: str) -> alt.LayerChart:
+def _part(rows: Sequence[Row], kills: Sequence[float], title: str) -> Chart:
     ours = [row for row in rows if row["what"] == title]
     minutes = alt.X("minute:Q", title="minute" if title == DISK else None)
     lines = (

@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -192,7 +192,7 @@ def _reading(process: psutil.Process) -> Reading:
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+def running_server(folder: Path) -> Generator[tuple[str, psutil.Process]]:
     """Yield the address and the process of a server with its data and its log in a folder."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

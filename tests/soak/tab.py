@@ -6,7 +6,7 @@ A browser would take most of the processor time of a soak, and its memory is not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode
@@ -35,7 +35,7 @@ class Followed:
 
 
 @contextmanager
-def opened_tab(url: str, page: str = "", **query: str) -> Iterator[Tab]:
+def opened_tab(url: str, page: str = "", **query: str) -> Generator[Tab]:
     """Open a page as a browser does, draw it once, and close it at the end.
 
     Args:
@@ -143,7 +143,7 @@ def follow(url: str, run: Followed, until_step: int | None = None) -> None:
 
 
 @contextmanager
-def server_news(url: str) -> Iterator[ClientConnection]:
+def server_news(url: str) -> Generator[ClientConnection]:
     """Open the socket by which every tab hears of the server and its engine."""
     with _connected(url, "live/server") as socket:
         yield socket
