@@ -71,6 +71,7 @@ def shape_of_config(source: Path | str | Mapping[str, object], dtype: str) -> Mo
     shape = without_zero_experts(_shape_of_fields(fields, dtype), fields)
     notes = notes_of_further_tokens(text_part(fields) or fields)
     shape = replace(shape, uncounted=(*shape.uncounted, *notes))
+    _check_weights(shape)
     return with_published_weights(shape, _quantization_of(fields))
 
 
@@ -109,6 +110,15 @@ def _listed(name: str, fields: Mapping[str, object], dtype: str, why: str = UNKN
     tying = own.__dataclass_fields__.get("tie_word_embeddings") if own is not None else None
     is_tied = tying.default is not False if tying is not None else True
     return listed_shape(name, fields, DTYPES[dtype].itemsize, why, is_tied_by_default=is_tied)
+
+
+def _check_weights(shape: ModelShape) -> None:
+    """Raise InputError where a matrix has no weights, as with heads of no width."""
+    for matrix in shape.matrices:
+        if not matrix.in_features * matrix.out_features * matrix.experts * matrix.copies:
+            msg = f"the config's sizes leave {matrix.name} without weights "
+            msg += f"({matrix.in_features} x {matrix.out_features}); check head_dim and the others"
+            raise InputError(msg)
 
 
 def _check_total(fields: Mapping[str, object]) -> None:

@@ -18,6 +18,8 @@ from inference.records.prompts import Entry, LeftOut, Upload, UploadSettings
 MAX_ROWS = 100_000
 MAX_CHARACTERS = 2**28  # of all rows of a Parquet file, which repeats a text for next to nothing
 BATCH_ROWS = 64
+# What reading a damaged Parquet file raises; names and texts that are no UTF-8 the last.
+DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 LONGEST_NAME = 60  # of a column that has no usual one
 SHOWN_COLUMNS = 12
 LONGEST_REASON = 160
@@ -99,7 +101,7 @@ def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
                 )
                 return
             yield _entry(cells, column, (file.name, f"row {number}"))
-    except (pa.ArrowException, OSError) as error:
+    except DAMAGED as error:
         msg = (
             f"it is damaged after row {number}: {first_line(error)[:LONGEST_REASON]}; make it again"
         )
@@ -211,7 +213,7 @@ def _entry(cells: dict[str, Any], column: str, place: tuple[str, str]) -> Entry:
 def _parquet(file: Upload) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(pa.BufferReader(file.content))
-    except (pa.ArrowException, OSError) as error:
+    except DAMAGED as error:
         msg = (
             f"it is no Parquet file or damaged: {first_line(error)[:LONGEST_REASON]}; make it again"
         )
