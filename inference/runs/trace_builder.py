@@ -30,7 +30,7 @@ class Recording:
     def __init__(self, info: RunInfo, requests: tuple[Request, ...], codec: TextCodec) -> None:
         self.info = info
         self.requests = requests
-        self._codec = codec
+        self._codec: TextCodec | None = codec
         self._events: list[StepEvent] = []
         self._interner = Interner()
         self._telemetry: list[TelemetrySample] = []
@@ -58,6 +58,10 @@ class Recording:
         """Append one telemetry sample."""
         self._telemetry.append(sample)
 
+    def close(self) -> None:
+        """Let go of the tokenizer, which takes megabytes: no step will follow."""
+        self._codec = None
+
     def snapshot(
         self, state: RunState, message: str = "", unavailable: tuple[Unavailable, ...] = ()
     ) -> RunTrace:
@@ -84,5 +88,5 @@ class Recording:
     def _name(self, ids: Iterable[int]) -> None:
         """Remember the bytes of ids not met before."""
         for token_id in ids:
-            if token_id not in self._pieces:
+            if token_id not in self._pieces and self._codec is not None:
                 self._pieces[token_id] = self._codec.piece(token_id)

@@ -129,6 +129,12 @@ class LiveRun:
         """Under what its attention weights are kept: a run that plays again shares its trace's."""
         return f"trace-{id(self.replay.trace)}" if self.replay is not None else self.run_id
 
+    def let_go(self) -> None:
+        """Forget the tokenizer of a run that has ended; many runs of many models are kept."""
+        self.tokenized_by = None
+        if self.recording is not None:
+            self.recording.close()
+
     def advance(self) -> None:
         """Let a run that plays again come as far as it should be by now."""
         if self.replay is not None:

@@ -88,6 +88,7 @@ class RunQueue:
             run.message = f"stopped because nobody was watching for {grace_s:.0f} s"
         elif state is RunState.STOPPED and run.stop_reason:
             run.message = run.stop_reason
+        run.let_go()
         self.captures.ended(run.run_id)
         for tell in (*self.on_end, run.on_end):
             if tell is not None:

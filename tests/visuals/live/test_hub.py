@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 
 import pytest
 
@@ -246,6 +248,25 @@ def test_a_full_queue_is_refused_with_a_sentence(under_test: HubUnderTest) -> No
 
     with pytest.raises(InputError, match="32 runs are waiting"):
         under_test.hub.submit(order("c"))
+
+
+def test_a_run_that_has_ended_lets_go_of_its_models_tokenizer(under_test: HubUnderTest) -> None:
+    """Each of the runs that are kept held eight megabytes of the model it was made with."""
+    run = under_test.begin()
+    codec = under_test.hub.codec()
+    assert codec is not None
+    held = weakref.ref(codec)
+    del codec
+    under_test.step(run, 0, "x")
+    under_test.engine.reply(RunEnded(run_id=run.run_id, state=RunState.DONE))
+
+    under_test.hub.submit(dataclasses.replace(order(), load=LoadModel(model="other")))
+    gc.collect()
+
+    trace = under_test.hub.snapshot(run)
+    assert held() is None
+    assert trace is not None
+    assert trace.outputs[0].text == "x"
 
 
 def test_a_run_file_opened_twice_is_the_same_run(under_test: HubUnderTest) -> None:
