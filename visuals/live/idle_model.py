@@ -42,8 +42,8 @@ class IdleModel:
         if self._away is None or model.held is not None or model.loading is not None:
             return ""
         return (
-            f"The model was put away after {_duration(self.limit_s)} without use, so that others "
-            "have its memory. It comes back by itself with the next thing you do here."
+            f"The model was put away after {_duration(self.limit_s)} without use, to free its "
+            "memory. It comes back by itself with the next thing you do here."
         )
 
     def used(self) -> None:

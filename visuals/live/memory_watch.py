@@ -65,5 +65,10 @@ def _ratio(held: int | None, share: int | None) -> float:
 
 
 def _of(held: int | None, share: int | None) -> str:
-    # To a tenth, so that a page is not told something else every second.
-    return f"{(held or 0) / 1e9:.1f} of the {(share or 0) / 1e9:.1f} GB of memory that it may take"
+    # To two digits, so that a page is not told something else every second.
+    return f"{_gigabytes(held)} of the {_gigabytes(share)} GB of memory that it may take"
+
+
+def _gigabytes(count: int | None) -> str:
+    gigabytes = (count or 0) / 1e9
+    return f"{gigabytes:.1f}" if gigabytes >= 1 else f"{gigabytes:.2f}"
