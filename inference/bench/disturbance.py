@@ -139,7 +139,7 @@ def reading_s() -> float:
 @contextmanager
 def busy_loop(core: int) -> Generator[None]:
     """Keep a program busy on one core meanwhile."""
-    program = subprocess.Popen([sys.executable, "-c", BUSY_LOOP])  # noqa: S603  our own interpreter
+    program = subprocess.Popen([sys.executable, "-c", BUSY_LOOP])
     try:
         os.sched_setaffinity(program.pid, {core})
         yield

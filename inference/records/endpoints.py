@@ -22,7 +22,7 @@ class Extra(StrEnum):
 
     USAGE = "final token counts"
     COUNTS = "token count in each chunk"
-    TOKEN_IDS = "token ids"
+    TOKEN_IDS = "token ids"  # noqa: S105  no password
     PROBABILITIES = "probabilities"
     PROGRESS = "prompt progress"
     OWN_TIMES = "the engine's own times"

@@ -102,7 +102,7 @@ def planned_runs(orders: Sequence[RunOrder], settings: PlanSettings) -> tuple[Pl
     Runs of one loaded model stay together, since loading takes long.
     """
     chosen = as_batch(orders) if settings.is_batch else tuple(orders)
-    shuffle = Random(settings.seed)  # noqa: S311  the same order again from a seed
+    shuffle = Random(settings.seed)
     by_load = sorted(chosen, key=lambda order: _first_use(order, chosen))
     planned: list[PlannedRun] = []
     for _, same_load in groupby(by_load, key=lambda order: order.load):

@@ -228,7 +228,7 @@ def _app(data: Path) -> Generator[tuple[str, float]]:
         port = free.getsockname()[1]
     command = (sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port))
     began_s = time.monotonic()
-    process = subprocess.Popen(  # noqa: S603  our own app, without a shell
+    process = subprocess.Popen(
         command,
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
