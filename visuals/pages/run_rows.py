@@ -8,7 +8,7 @@ import streamlit as st
 
 from inference.runs.store_entries import RunEntry
 from visuals.charts.run_list import group_text, result_text, settings_text
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import escaped, quoted
 from visuals.pages.session import tick
 from visuals.pages.widget_keys import TICK
 
@@ -62,7 +62,7 @@ def recorded_row(entry: RunEntry, title: str, look_at: str) -> None:
             st.markdown(f"**{title}**")
             if look_at:
                 st.markdown(look_at)
-            st.caption(f"Prompt: {escaped(_title(entry))}")
+            st.caption(f"Prompt: {quoted(_title(entry))}")
             for fact in _facts(entry):
                 st.caption(fact)
 
