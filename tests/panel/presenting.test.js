@@ -159,6 +159,16 @@ test("another run of the presenter's page is shown to all", () => {
   assert.deepEqual(sent(), [{ do: "show", run_id: "b", token: "u" }]);
 });
 
+test("another item of a playlist is shown with the panel that it begins with", () => {
+  open("presenter", { on: true, panels: ["kv"] });
+  socket().receive(record({ holds: true, panels: ["kv"] }));
+
+  const stage = { ...presenting.data.stage, panels: ["mask"] };
+  for (const run_id of ["b", "c"]) presenting.call({ ...RUN, run_id, stage });
+
+  assert.deepEqual(sent(), [{ do: "show", ...RUN, run_id: "b", panels: ["mask"] }, { do: "show", ...RUN, run_id: "c" }]);
+});
+
 test("a page whose address was changed follows it", () => {
   open("presenter");
   const page = (on) => ({ ...presenting.data, stage: { ...presenting.given, on } });

@@ -58,4 +58,11 @@ def test_a_list_is_built_noted_and_played_with_the_keys(
     page.keyboard.press("b")
 
     expect(page.locator(".st-key-playlist-note")).to_contain_text(NOTE)
+    wait_until_drawn(tab)
+    page.keyboard.press("f")
+    expect(page.locator(".tbt.presented .idea")).to_have_text(NOTE)
+    page.keyboard.press("Shift+PageDown")
+    expect(page).to_have_url(re.compile(r"item=2"))
+    expect(page.locator(".tbt.presented .idea")).not_to_have_text(NOTE)
+    page.keyboard.press("Escape")
     assert tab.complaints == []

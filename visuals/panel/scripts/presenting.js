@@ -94,11 +94,14 @@ class Presenting {
 
   /** @param {PanelData} data The page has run again. */
   call(data) {
-    const before = { run_id: this.data.run_id, on: this.given.on };
+    const before = { run_id: this.data.run_id, on: this.given.on, panels: String(this.given.panels) };
     this.data = data;
     this.given = this.stage.data = data.stage ?? this.given;
     if (this.isViewer) return;
-    if (data.run_id !== before.run_id) this.link.send({ do: "show", ...this.own });
+    // Another item of a playlist may begin with another panel; without any, those shown stay.
+    const { panels } = this.given;
+    const others = String(panels) === before.panels || !panels.length ? {} : { panels };
+    if (data.run_id !== before.run_id) this.link.send({ do: "show", ...this.own, ...others });
     const { on } = this.given;
     if (on === before.on || on === this.isOn) return;
     if (on) this.enter();
@@ -255,8 +258,7 @@ class Presenting {
 
 /** @param {"next" | "previous"} way To which item of the page's playlist. */
 function pressItem(way) {
-  const button = document.querySelector(ITEM_BUTTONS[way]);
-  if (button instanceof HTMLButtonElement) button.click();
+  /** @type {HTMLElement | null} */ (document.querySelector(ITEM_BUTTONS[way]))?.click();
 }
 
 /**
