@@ -69,14 +69,21 @@ def same_ids(device: Bench, host: Bench, count: int) -> Check:
     )
 
 
-def same_as_eager(bench: Bench, mode: DecodeMode, sizes: Sizes) -> Check:
+def same_as_eager(bench: Bench, mode: DecodeMode, sizes: Sizes, precision: str = "") -> Check:
     """Check that steps of a mode choose the ids of eager ones on the very same prepared cache.
 
     A cache of another size may be computed with another kernel, so both have the same room. All
     ids must agree then, but of compiled steps in 16 bits: fused operations round less often, and
     two logits are sometimes equal or nearly so.
+
+    Args:
+        bench: The model.
+        mode: Of the steps.
+        sizes: How many tokens to compare.
+        precision: What the numbers are computed in, where the model's dtype does not say it all.
     """
-    name = f"{mode} steps choose the ids of eager ones, {bench.loaded.device.dtype}"
+    precision = precision or bench.loaded.device.dtype
+    name = f"{mode} steps choose the ids of eager ones, {precision}"
     count = sizes.replayed_tokens
     agreed: list[int] = []
     for rows in (1, 3):

@@ -227,8 +227,8 @@ def _roofs(session: Session) -> None:
         bench.headless.ceilings = roofs.ceilings
 
 
-def _replay(mode: DecodeMode, session: Session) -> None:
-    session.checks.append(same_as_eager(_bench(session), mode, session.sizes))
+def _replay(mode: DecodeMode, session: Session, precision: str = "") -> None:
+    session.checks.append(same_as_eager(_bench(session), mode, session.sizes, precision))
 
 
 def _library(session: Session) -> None:
@@ -275,7 +275,7 @@ def _load_float32(session: Session) -> None:
 
 def _replay_float32(session: Session) -> None:
     with exact_float32():
-        _replay(DecodeMode.GRAPH, session)
+        _replay(DecodeMode.GRAPH, session, "float32 without TF32")
 
 
 def _same_ids(session: Session) -> None:

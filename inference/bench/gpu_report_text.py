@@ -119,7 +119,7 @@ def _mark(check: Check) -> str:
         return "ERROR"
     if check.is_left_out:
         return "left out"
-    return {True: "pass", False: "FAIL", None: "not applicable"}[check.is_passed]
+    return {True: "pass", False: "FAIL", None: "not judged"}[check.is_passed]
 
 
 def _size_lines(report: Report) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _size_lines(report: Report) -> Iterator[str]:
 def _speed_lines(speeds: tuple[Speed, ...]) -> Iterator[str]:
     if not speeds:
         return
-    yield "| one row | tokens/s, whole run | tokens/s, decode steps | host's share | GPU busy | J/token | tokens of the last two |"  # noqa: E501  a row of Markdown
+    yield "| one row | tokens/s, whole run | tokens/s, decode steps | host's share | GPU busy | J/token | tokens behind busy time and J/token |"  # noqa: E501  a row of Markdown
     yield "|---|---|---|---|---|---|---|"
     for speed in speeds:
         yield _speed_line(speed)
@@ -187,8 +187,11 @@ def _telemetry_lines(report: Report) -> Iterator[str]:
     if report.reading_cost_s is not None:
         cost_ms = report.reading_cost_s * 1e3
         yield f"One telemetry sample takes {cost_ms:.2f} ms on a thread of its own."
+    names: dict[str, list[str]] = {}
     for name, reason in report.unread:
-        yield f"Not read: {name}: {reason}."
+        names.setdefault(reason, []).append(name)
+    for reason, unread in names.items():
+        yield f"Not read: {', '.join(unread)}: {reason}."
 
 
 def _share(ratio: float | None) -> str:

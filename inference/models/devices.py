@@ -89,7 +89,7 @@ def _label(name: str) -> str:
     if name == SPREAD:
         return f"{name} \u00b7 spread over {torch.cuda.device_count()} GPUs"
     if name == "mps":
-        return "mps \u00b7 Apple's GPU"
+        return f"mps \u00b7 GPU of {processor_name()}"
     if name == "cpu":
         return f"cpu \u00b7 {processor_name()}"
     properties = torch.cuda.get_device_properties(name)

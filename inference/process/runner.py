@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
+from transformers import PreTrainedModel
+
 from inference.engine.clock import StepClock, clock_for, marks_for, sleep
 from inference.engine.free_memory import check_memory
 from inference.engine.graph_capture import CAPTURES
@@ -90,6 +92,15 @@ class RunSink(Protocol):
         ...
 
 
+def part_meter(model: PreTrainedModel) -> PartMeter | None:
+    """Return what times the parts of a step; None where nothing does, and on several devices.
+
+    Marks are in one device's stream, and layers on others leave it idle.
+    """
+    marks = marks_for(model.device) if len(devices_of(model)) == 1 else None
+    return PartMeter(model, marks) if marks is not None else None
+
+
 class Runner:
     """The engine over one loaded model.
 
@@ -105,9 +116,7 @@ class Runner:
         self.loaded = loaded
         self.clock: StepClock = clock_for(device)
         self.backend = TorchRowBackend(loaded.model)
-        # Marks are in one device's stream, and layers on others leave it idle.
-        marks = marks_for(device) if len(devices_of(loaded.model)) == 1 else None
-        meter = PartMeter(loaded.model, marks) if marks is not None else None
+        meter = part_meter(loaded.model)
         if meter is not None:
             self.backend.is_watched = lambda: meter.is_on
         limits = GenerationLimits(eos_ids=loaded.eos_ids, context_tokens=loaded.context_limit)

@@ -93,6 +93,13 @@ def names_by_stage(
     return added
 
 
+def test_no_two_stages_have_a_check_of_one_name(names_by_stage: dict[str, set[str]]) -> None:
+    """On a model in float32 two rows were called alike: its ids, and those without TF32."""
+    names = [name for each in names_by_stage.values() for name in each]
+
+    assert len(names) == len(set(names))
+
+
 def failing(name: str, error: BaseException) -> list[Stage]:
     """Return all stages, of which one does nothing but raise."""
 

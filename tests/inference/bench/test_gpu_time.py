@@ -112,6 +112,14 @@ def test_a_slow_card_says_what_was_left_out(reports: dict[str, Made]) -> None:
     assert "s are left" in ids.finding
 
 
+def test_readings_that_miss_for_one_reason_are_one_line(reports: dict[str, Made]) -> None:
+    unread = (("clock", "no driver"), ("power", "no driver"), ("fan", "none here"))
+
+    text = report_text(replace(reports["slow"].report, unread=unread))
+
+    assert "Not read: clock, power: no driver.\nNot read: fan: none here.\n" in text
+
+
 def test_a_batch_without_room_is_a_row_that_says_so(tmp_path: Path) -> None:
     """The refusal used to end everything, and no report was written."""
     card = ScriptedCard(T4)

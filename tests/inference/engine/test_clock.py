@@ -54,6 +54,20 @@ def test_a_host_step_time_runs_from_its_start_to_the_devices_end() -> None:
     assert step_time_s == 0.5
 
 
+def test_a_step_on_an_apple_gpu_ends_when_the_gpu_has_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[str] = []
+    monkeypatch.setattr(torch.mps, "synchronize", lambda: waits.append("waited"))
+    clock = clock_for(torch.device("mps"))
+
+    clock.start_timing()
+    assert waits == ["waited"]
+    clock.end_timing()
+
+    assert waits == ["waited"] * 2
+
+
 def test_a_host_clock_tells_when_the_work_was_handed_to_a_device() -> None:
     clock = HostClock(lambda: None, scripted_time(10.0, 10.25, 10.5))
 

@@ -136,6 +136,21 @@ def test_rows_of_several_settings_draw_what_each_draws_alone() -> None:
             assert torch.equal(one.drawn_from, other.drawn_from)
 
 
+def test_rows_of_equal_settings_are_computed_together() -> None:
+    """One by one they draw the same tokens, at many times the launches."""
+    warm, hot = Sampling(temperature=1.0, top_k=5), Sampling(temperature=1.5)
+    samplers = [Sampler(one, seed=row) for row, one in enumerate([warm, hot, warm, hot, warm])]
+
+    choose(random_logits(rows=5), samplers)
+
+    rooms: list[int] = []
+    for sampler in samplers:
+        assert sampler.drawn_from is not None
+        rooms.append(sampler.drawn_from.untyped_storage().data_ptr())
+    assert rooms == [rooms[0], rooms[1]] * 2 + [rooms[0]]
+    assert rooms[0] != rooms[1]
+
+
 def test_another_seed_draws_other_tokens() -> None:
     logits = random_logits()
     runs = [Sampler(Sampling(temperature=1.5), seed=seed) for seed in (3, 4)]

@@ -129,6 +129,17 @@ def test_a_mac_is_told_by_its_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [("/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string")]
 
 
+def test_an_apple_gpu_is_named_after_its_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    chip = SimpleNamespace(stdout="Apple M3 Max\n")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(subprocess, "run", lambda *_args, **_options: chip)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+
+    labels = {option.name: option.label for option in device_options()}
+
+    assert labels["mps"] == "mps \u00b7 GPU of Apple M3 Max"
+
+
 def test_what_was_asked_for_needs_no_other_reason() -> None:
     note = choice_note(("cuda:0", "float16"), GPU, torch.float16)
 

@@ -13,7 +13,7 @@ import pytest
 
 from inference.engine.loop import PLAIN, GenerationOptions
 from inference.models.loading import load_model
-from inference.process.runner import Runner, RunPlan
+from inference.process.runner import Runner, RunPlan, part_meter
 from inference.records.errors import InputError
 from inference.records.options import BatchPlan, CacheKind, DecodeMode, Policy, Sampling
 from inference.records.run import Request, RunInfo
@@ -101,6 +101,18 @@ def runner(tiny_model_folder: Path) -> Runner:
         str(tiny_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
     )
     return Runner(replace(loaded, eos_ids=frozenset()))
+
+
+def test_parts_of_steps_are_timed_on_one_device_only(tiny_model_folder: Path) -> None:
+    loaded = load_model(
+        str(tiny_model_folder), dtype="float32", device="cpu", on_stage=lambda _stage: None
+    )
+    assert part_meter(loaded.model) is not None
+    layers = getattr(loaded.model.get_decoder(), "layers")  # noqa: B009  not typed
+
+    layers[-1].to("meta")
+
+    assert part_meter(loaded.model) is None
 
 
 def test_the_sink_is_asked_before_each_step_and_not_after_the_last(runner: Runner) -> None:

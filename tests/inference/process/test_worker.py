@@ -158,8 +158,10 @@ def test_a_model_that_was_switched_from_is_let_go(
 ) -> None:
     """Cycles through its modules' own ``forward`` were frozen with it, and never collected."""
     held: list[weakref.ref[PreTrainedModel]] = []
+    gone_before: list[list[bool]] = []
 
     def load(*args: Any, **options: Any) -> LoadedModel:  # noqa: ANN401  passed on as they are
+        gone_before.append([reference() is None for reference in held])
         loaded = load_model(*args, **options)
         # As accelerate's hooks do. Source: accelerate 1.15, hooks.py, add_hook_to_module.
         loaded.model.forward = partial(type(loaded.model).forward, loaded.model)
@@ -170,4 +172,5 @@ def test_a_model_that_was_switched_from_is_let_go(
     with host_with(tiny_model_folder) as (tell, _said):
         tell(LoadModel(model=str(tiny_model_folder), dtype="float64", device="cpu"))
 
+        assert gone_before == [[], [True]]  # both at a time may not fit
         assert [reference() is None for reference in held] == [True, False]
