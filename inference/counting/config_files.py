@@ -25,7 +25,10 @@ def read_config_fields(content: bytes, name: str = "the file") -> dict[str, obje
         raise InputError(msg)
     try:
         fields = json.loads(content)
-    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        msg = f"{name} is nested too deeply for a model's config; give one as published"
+        raise InputError(msg) from error
+    except (UnicodeDecodeError, ValueError) as error:
         msg = f"{name} is not JSON; give a config.json as published with a model"
         raise InputError(msg) from error
     if not isinstance(fields, dict):

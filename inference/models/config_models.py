@@ -67,7 +67,8 @@ def read_config(fields: Mapping[str, object]) -> PreTrainedConfig:
     text = config.get_text_config(decoder=True)
     _check_needed_sizes(text, fields)
     _check_groups(text)
-    if not _states_tying(fields):  # a wrapper's default is not that of its text part
+    if text_part(fields) is not None and "tie_word_embeddings" not in fields:
+        # A wrapper's default is not that of its text part.
         config.tie_word_embeddings = getattr(text, "tie_word_embeddings", False)
     return config
 
@@ -114,11 +115,6 @@ def check_dtype(dtype: str) -> None:
     if dtype not in DTYPES:
         msg = f"dtype {dtype} is not known; give one of {', '.join(DTYPES)}"
         raise InputError(msg)
-
-
-def _states_tying(fields: Mapping[str, object]) -> bool:
-    inner = text_part(fields)
-    return inner is None or "tie_word_embeddings" in inner
 
 
 def _check_groups(config: PreTrainedConfig) -> None:

@@ -27,7 +27,7 @@ from inference.models.config_models import (
 from inference.models.devices import DTYPES
 from inference.models.library_configs import architecture, is_library_class, known_type, reason
 from inference.models.listed_decoder import ACTIVATIONS, UNKNOWN, listed_shape
-from inference.models.listed_sizes import shares_heads, size_of, with_usual_names
+from inference.models.listed_sizes import name_of, shares_heads, size_of, with_usual_names
 from inference.models.published_parts import notes_of_further_tokens, without_zero_experts
 from inference.models.shapes import model_shape
 from inference.records.errors import InputError, UnsupportedModelError
@@ -83,6 +83,7 @@ def _quantization_of(fields: Mapping[str, object]) -> object:
 
 def _shape_of_fields(fields: Mapping[str, object], dtype: str) -> ModelShape:
     _check_total(fields)
+    _check_choice(fields)
     check_is_decoder(fields)
     model_type = fields.get("model_type")
     inner = text_part(fields)
@@ -133,6 +134,15 @@ def _check_total(fields: Mapping[str, object]) -> None:
         raise InputError(f"{msg}{MOST_PARAMETERS:.0e}; check hidden_size, layers and experts")
 
 
+def _check_choice(fields: Mapping[str, object]) -> None:
+    """Raise InputError where a token would choose more experts than there are."""
+    experts, chosen = size_of(fields, "num_experts"), size_of(fields, "experts_per_token")
+    if experts and experts > 1 and chosen and chosen > experts:
+        name = name_of(fields, "experts_per_token")
+        msg = f"the config's {name} is {chosen}, more than its {experts} experts"
+        raise InputError(f"{msg} ({name_of(fields, 'num_experts')}); correct one of them")
+
+
 def _library_shape(
     fields: Mapping[str, object], inner: Mapping[str, object] | None, dtype: str
 ) -> ModelShape:
@@ -150,7 +160,7 @@ def _library_shape(
             raise
         if inner is None:
             return _shape_of_sizes(fields, dtype, error)
-        return _text_part_only(fields, inner, dtype, "cannot be built whole here")
+        return _text_part_only(fields, inner, dtype, "cannot be built here")
     notes = (*_notes_of_choice(fields), *_notes_of_other_parts(fields, shape))
     notes = (*notes, *(_note_of_default(name, value) for name, value in unstated))
     return replace(shape, uncounted=(*notes, *shape.uncounted))

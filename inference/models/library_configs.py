@@ -34,11 +34,13 @@ def known_type(fields: Mapping[str, object]) -> str | None:
     """
     model_type = fields.get("model_type")
     stated = RENAMED_TYPES.get(model_type, model_type) if isinstance(model_type, str) else None
-    types = _types_by_class().get(architecture(fields), ())
+    named = architecture(fields)
+    types = _types_by_class().get(named, ())
     if stated in CONFIG_MAPPING and (not types or stated in types):
         return stated
-    if types:
-        return types[0]
+    if types:  # of several that one class serves, the one that it is named after
+        own = (one for one in types if named.lower().startswith(one.replace("_", "")))
+        return next(own, types[0])
     return stated if stated in CONFIG_MAPPING else None
 
 
@@ -59,11 +61,11 @@ def library_config(model_type: str, fields: Mapping[str, object]) -> PreTrainedC
     Raises:
         InputError: A field does not fit its class; it is named, with what it holds.
     """
+    _check_positions(fields)
     usable = {
         name: value
-        for name, value in with_layer_types(fields).items()
-        # The dtype is the caller's, and no code of a repository is run.
-        if name not in ("quantization_config", "auto_map", "model_type")
+        for name, value in _without_dtypes(with_layer_types(fields)).items()
+        if name not in ("quantization_config", "auto_map", "model_type")  # no code is run
     }
     for _ in range(MOST_REPAIRS):
         try:
@@ -80,8 +82,29 @@ def library_config(model_type: str, fields: Mapping[str, object]) -> PreTrainedC
 def reason(error: BaseException) -> str:
     """Return what the library says, on one line, without its lists of classes."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, KeyError):  # its text is the key, or a sentence, in quotes
+        said = str(error.args[0]) if error.args else ""
+        text = f"it does not know {said!r}" if said.isidentifier() else said
     text = re.sub(r"(Unrecognized configuration class).*", "the library has no such class", text)
     return text if len(text) <= LONGEST_REASON else f"{text[:LONGEST_REASON]}…"
+
+
+def _without_dtypes(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields without the dtypes that they name, in any part: the caller's is taken."""
+    return {
+        name: _without_dtypes(value) if isinstance(value, Mapping) else value
+        for name, value in fields.items()
+        if name not in ("torch_dtype", "dtype")
+    }
+
+
+def _check_positions(fields: Mapping[str, object]) -> None:
+    """Raise InputError where a file says how positions are scaled in another way than in parts."""
+    for name in ("rope_scaling", "rope_parameters"):
+        value = fields.get(name)
+        if value is not None and not isinstance(value, Mapping):
+            msg = f"the config's {name} is {repr(value)[:LONGEST_REASON]}; it must be null, or an "
+            raise InputError(f'{msg}object such as {{"rope_type": "yarn", "factor": 4.0}}')
 
 
 @cache
@@ -153,6 +176,8 @@ def _as(value: object, expected: set[str]) -> object:
 
 def _refusal(model_type: str, fields: Mapping[str, object], error: Exception) -> str:
     found = FIELD.search(str(error))
+    if found is None and "layer_type" in str(error):
+        return _layer_types_refusal(model_type, fields, error)
     if found is None:
         return f"the config of {model_type} cannot be used: {reason(error)}; check its fields"
     name = found.group(1)
@@ -162,6 +187,24 @@ def _refusal(model_type: str, fields: Mapping[str, object], error: Exception) ->
     words = {"int": "a whole number", "float": "a number", "NoneType": "null", "str": "text"}
     wanted = " or ".join(words.get(one, one) for one in wanted.split(" or "))
     return f"the config's {name} is {value}; a {model_type} has {wanted} there"
+
+
+def _layer_types_refusal(model_type: str, fields: Mapping[str, object], error: Exception) -> str:
+    types, count = _value_of(fields, "layer_types"), _value_of(fields, "num_hidden_layers")
+    if isinstance(types, list) and isinstance(count, int) and len(types) != count:
+        return (
+            f"the config has {len(types)} values in layer_types and num_hidden_layers is {count}; "
+            "there must be one for each layer"
+        )
+    if not isinstance(types, list):
+        said = reason(error).rpartition("Error: ")[2]
+        return f"the config's kinds of layer do not fit a {model_type}: {said}; check them"
+    kinds = dict.fromkeys(map(str, types))
+    shown = ", ".join(repr(one)[:LONGEST_REASON] for one in list(kinds)[:3])
+    return (
+        f"the config's layer_types holds {shown}, of which not all are kinds of layer that a "
+        f"{model_type} has; full_attention and sliding_attention are usual"
+    )
 
 
 def _value_of(fields: Mapping[str, object], name: str) -> object:

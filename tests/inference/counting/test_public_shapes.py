@@ -64,7 +64,7 @@ def test_an_unknown_model_or_dtype_is_a_sentence() -> None:
         (b"not json", "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
         (b"[1, 2]", "holds no JSON object"),
-        (b"[" * 100_000, "is not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
         (b" " * (MOST_BYTES + 1), "a few thousand"),
     ],
     ids=["text", "bytes", "list", "deep", "large"],

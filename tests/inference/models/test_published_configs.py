@@ -259,7 +259,7 @@ def test_a_deep_or_endless_config_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match="levels deep"):
         shape_of_config({**GROUPED, "more": nested}, "bfloat16")
-    with pytest.raises(InputError, match="is not JSON"):
+    with pytest.raises(InputError, match="is nested too deeply"):
         shape_of_config(deep, "bfloat16")
     with pytest.raises(InputError, match="more than 1,048,576 bytes"):
         shape_of_config(large, "bfloat16")
