@@ -31,7 +31,7 @@ from inference.runs.store_entries import (
     entry_to_json,
     is_current,
 )
-from inference.runs.store_room import StoreRoom, bytes_below, remove_oldest
+from inference.runs.store_room import MEGABYTE, StoreRoom, bytes_below, remove_oldest
 from inference.storage.atomic_write import replace_file
 from inference.storage.folders import data_folder, private_folder
 
@@ -130,17 +130,31 @@ class RunStore:
         """Give a run a name; an empty one takes it away.
 
         Raises:
-            InputError: It is not kept here, or the folder may not be written.
+            InputError: It is not kept here, the folder may not be written, or runs with names take
+                all the room already.
         """
         entry = self.entry(key)
         if entry is None:
             msg = f"run {key[:80]} is not kept here any more"
             raise InputError(msg)
+        if name.strip() and not entry.name:
+            self._check_room_for_names(entry)
         named = replace(entry, name=" ".join(name.split())[:MAX_NAME])
         try:
             self._write_entry(key, named)
         except OSError as error:
             raise InputError(no_room(self.folder, error)) from error
+
+    def _check_room_for_names(self, unnamed: RunEntry) -> None:
+        """Raise InputError where one more that stays leaves no room for those that come."""
+        if self.most_bytes is None:
+            return
+        named_bytes = sum(one.file_bytes for one in self.entries() if one.name)
+        if named_bytes + unnamed.file_bytes > self.most_bytes:
+            msg = f"runs with a name take {named_bytes / MEGABYTE:.0f} MB of the "
+            msg += f"{self.most_bytes / MEGABYTE:.0f} that all may take, and are never removed to "
+            msg += "make room; delete one, or take its name away"
+            raise InputError(msg)
 
     def delete(self, keys: Iterable[str]) -> None:
         """Put runs aside; ``restore`` brings them back within a week.

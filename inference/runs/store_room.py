@@ -63,8 +63,9 @@ def remove_oldest(files: Iterable[Sequence[Path]], excess_bytes: int) -> tuple[i
     dated: list[tuple[int, int, Sequence[Path]]] = []
     for paths in files:
         with suppress(OSError):  # removed by another program
-            size = sum(path.stat().st_size for path in paths if path.exists())
-            dated.append((paths[0].stat().st_mtime_ns, size, paths))
+            # Of a link itself, since no more goes with it.
+            size = sum(path.lstat().st_size for path in paths if os.path.lexists(path))
+            dated.append((paths[0].lstat().st_mtime_ns, size, paths))
     removed = removed_bytes = 0
     for _modified_ns, size, paths in sorted(dated):
         if removed_bytes >= excess_bytes:
@@ -79,8 +80,13 @@ def remove_oldest(files: Iterable[Sequence[Path]], excess_bytes: int) -> tuple[i
 
 def bytes_below(folder: Path) -> int:
     """Return the bytes of all files below a folder; those that vanish meanwhile count nothing."""
-    total = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            total += path.lstat().st_size if path.is_file() else 0
+    total, folders = 0, [os.fspath(folder)]
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as items:
+            for item in items:
+                with suppress(OSError):
+                    if item.is_dir(follow_symlinks=False):
+                        folders.append(item.path)
+                    else:
+                        total += item.stat(follow_symlinks=False).st_size
     return total

@@ -308,6 +308,45 @@ def test_runs_with_a_name_or_of_another_version_and_the_new_one_stay(tmp_path: P
     assert keys(store) == {"named", "later", "newer"}
 
 
+def test_runs_with_a_name_never_take_more_than_all_may(tmp_path: Path) -> None:
+    """Whoever named runs took as much of the disk as they liked."""
+    store = RunStore(tmp_path)
+    for key in ("a", "b", "c"):
+        store.save(run(key))
+    store.most_bytes = sum(entry.file_bytes for entry in store.entries()) - 1
+    store.rename("a", "mine")
+    store.rename("b", "mine too")
+
+    with pytest.raises(InputError, match="take its name away"):
+        store.rename("c", "and this")
+    store.rename("a", "another name")
+    store.rename("b", "")
+    store.rename("c", "and this")
+
+    assert {entry.name for entry in store.entries()} == {"another name", "", "and this"}
+
+
+def test_a_link_among_kept_runs_counts_as_itself_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    """A link was taken for all that it leads to, so that too little was removed."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "large").write_bytes(b"0" * 1_000_000)
+    store = RunStore(tmp_path / "data")
+    for key in ("a", "b"):
+        store.save(run(key))
+    (store.folder / "trash").mkdir()
+    (store.folder / "trash" / "linked.json.gz").symlink_to(elsewhere / "large")
+    (store.folder / "more").symlink_to(elsewhere)
+    aged(store, "a", 60)
+    assert store.room().used_bytes < 1_000_000
+    store.most_bytes = store.room().used_bytes
+
+    store.save(run("new"))
+
+    assert keys(store) == {"b", "new"}
+    assert (elsewhere / "large").stat().st_size == 1_000_000
+
+
 def test_a_limit_that_was_lowered_holds_from_the_start(tmp_path: Path) -> None:
     RunStore(tmp_path).save(run("a"))
     store = RunStore(tmp_path, most_bytes=1)
