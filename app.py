@@ -27,19 +27,29 @@ from visuals.live.app_services import (
 from visuals.live.attention_route import attention_routes
 from visuals.live.check_route import check_routes
 from visuals.live.engine_route import engine_routes
-from visuals.live.guards import ContentPolicy, HostGuard, named_hosts, own_address, own_names
+from visuals.live.guards import (
+    ContentPolicy,
+    HostGuard,
+    OriginGuard,
+    named_hosts,
+    own_address,
+    own_names,
+)
 from visuals.live.page_addresses import page_routes
 from visuals.live.present_route import present_routes
+from visuals.live.proxies import check_proxies
 from visuals.live.roofs_route import roofs_routes
 from visuals.live.route import live_routes
 from visuals.live.server_route import server_routes
 from visuals.live.vega_bundle import bundle
 from visuals.panel.routes import panel_routes
+from visuals.panel.watcher_messages import WatcherMessages
 
 SAVING_GRACE_S = 5.0  # to write what the runs have gained
 RESERVED_BYTES = 2 << 30  # asked for and never used: stacks of threads, pyarrow's allocator
 ADDRESS = st.get_option("server.address") or ""
 try:
+    check_proxies()
     KEYS = app_keys(ADDRESS)
     FAIR_USE = app_fair_use()
     MEMORY = app_shares()
@@ -97,7 +107,9 @@ app = st.App(
             named=named_hosts() if is_loopback(ADDRESS) else (*named_hosts(), *own_names()),
         ),
         Middleware(ContentPolicy),
+        Middleware(OriginGuard),
         Middleware(AccessGate, keys=KEYS, take_upload=FAIR_USE.take_upload),
+        Middleware(WatcherMessages),
     ],
     lifespan=engine_lifespan,
 )

@@ -5,6 +5,8 @@ once, and is then kept as a cookie that no script can read. Without one nothing 
 page, file, upload, stream or socket. On a loopback address nobody is asked unless a key was given.
 
 The cookie holds no key but a visitor's name and its HMAC, so it is worth nothing on another server.
+Cookies and the key to watch are made from the key to operate by a function that takes its time, so
+that whoever has one of them cannot try keys by the million at home.
 """
 
 from __future__ import annotations
@@ -14,11 +16,9 @@ import hmac
 import os
 import re
 import secrets
-import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
-from hashlib import sha256
+from hashlib import scrypt, sha256
 from html import escape
 from ipaddress import ip_address
 from pathlib import Path
@@ -29,23 +29,26 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inference.records.errors import InputError
+from visuals.live.guards import HOSTS_VARIABLE
+from visuals.live.key_attempts import KeyAttempts, place_of
+from visuals.live.proxies import PROXIES_VARIABLE
 
 KEY_VARIABLE = "TOKEN_BY_TOKEN_KEY"
 KEY_FILE_VARIABLE = "TOKEN_BY_TOKEN_KEY_FILE"
 KEY_PARAMETER = "key"
 ROLE = "token_by_token.role"  # of a scope
+# Streamlit resumes a session only for the same visitor (.streamlit/config.toml names this header).
+VISITOR_HEADER = b"x-token-by-token-visitor"
 KEY_SHAPE = re.compile(r"[\x21-\x7e]{16,256}")
 VISITOR_SHAPE = re.compile(r"[A-Za-z0-9_-]{8,32}")
 READING = ("GET", "HEAD")
 REFUSED = 1008  # policy violation, RFC 6455 section 7.4.1
-FIRST_WAIT_S = 0.5
-LONGEST_WAIT_S = 8.0
-FORGIVEN_S = 600.0  # after so long without a wrong key a client begins anew
-CLIENTS_REMEMBERED = 1024
 SIZE_DIGITS = 18
-WAITING_AT_MOST = 16  # wrong keys that wait for their answer; a further one is refused at once
+# Source: RFC 7914, section 2: memory of 128 N r bytes, here 32 MiB, and about 0.1 s for each try.
+STRETCHING = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 1 << 26}
 NEEDED = "This server asks for an access key."
 WRONG = "That is not the key of this server."
+TOO_MANY = "Too many wrong keys came from your address; wait a few seconds."
 WHAT_TO_DO = (
     "Open the link that was printed where the server was started, or ask whoever started it for "
     "one. A link from before the last start may be out of date."
@@ -71,21 +74,22 @@ class AccessKeys:
 
     def __init__(self, operate: str, *, is_given: bool = False) -> None:
         self.operate = operate
-        self.watch = _mac(operate, "watch")
+        self._secret = scrypt(operate.encode(), salt=b"token-by-token", **STRETCHING)
+        self.watch = _mac(self._secret, "watch")
         self.is_given = is_given
-        self.cookie = f"token-by-token-{_mac(operate, 'name')[:8]}"
+        self.cookie = f"token-by-token-{_mac(self._secret, 'name')[:8]}"
 
     def role_of_key(self, key: str) -> Role | None:
-        """Return what a key is for; None for a wrong one. Takes as long for any."""
-        given = key.encode("utf-8", "replace")
-        may_operate = hmac.compare_digest(given, self.operate.encode())
-        may_watch = hmac.compare_digest(given, self.watch.encode())
+        """Return what a key is for; None for a wrong one. Takes as long for any of its length."""
+        given = sha256(key.encode("utf-8", "replace")).digest()
+        may_operate = hmac.compare_digest(given, sha256(self.operate.encode()).digest())
+        may_watch = hmac.compare_digest(given, sha256(self.watch.encode()).digest())
         return Role.OPERATE if may_operate else Role.WATCH if may_watch else None
 
-    def cookie_for(self, role: Role) -> str:
-        """Return the cookie of a new visitor."""
-        visitor = secrets.token_urlsafe(9)
-        return f"{visitor}.{_mac(self._key(role), visitor)}"
+    def cookie_for(self, role: Role, visitor: str = "") -> str:
+        """Return the cookie of a visitor; of a new one where none is named."""
+        visitor = visitor or secrets.token_urlsafe(9)
+        return f"{visitor}.{self._proof(role, visitor)}"
 
     def role_of_cookies(self, cookies: Mapping[str, str]) -> Role | None:
         """Return what a visitor with these cookies may do; None for nothing at all."""
@@ -94,8 +98,7 @@ class AccessKeys:
             return None
         given = proof.encode("utf-8", "replace")
         rights = {
-            role: hmac.compare_digest(given, _mac(self._key(role), visitor).encode())
-            for role in Role
+            role: hmac.compare_digest(given, self._proof(role, visitor).encode()) for role in Role
         }
         return next((role for role, is_right in rights.items() if is_right), None)
 
@@ -105,13 +108,14 @@ class AccessKeys:
             return ""
         return cookies[self.cookie].partition(".")[0]
 
-    def _key(self, role: Role) -> str:
-        return self.operate if role is Role.OPERATE else self.watch
+    def _proof(self, role: Role, visitor: str) -> str:
+        return _mac(self._secret, f"{role.value} {visitor}")
 
 
 def keys_for(address: str, variables: dict[str, str] | None = None) -> AccessKeys | None:
     """Return the keys of a server that listens on an address; None where nobody is asked.
 
+    Nobody is on a loopback address, unless a proxy or another name says that others reach it.
     The key is taken out of the variables, so that no process started from here inherits it.
 
     Args:
@@ -135,7 +139,11 @@ def keys_for(address: str, variables: dict[str, str] | None = None) -> AccessKey
             msg = "an access key has 16 to 256 ASCII characters and no spaces; give another one"
             raise InputError(msg)
         return AccessKeys(given, is_given=True)
-    return None if is_loopback(address) else AccessKeys(secrets.token_urlsafe(24))
+    is_ours_alone = is_loopback(address) and not environment.get(PROXIES_VARIABLE, "").strip()
+    names = filter(None, (one.strip() for one in environment.get(HOSTS_VARIABLE, "").split(",")))
+    if is_ours_alone and all(is_loopback(name) for name in names):
+        return None
+    return AccessKeys(secrets.token_urlsafe(24))
 
 
 def is_loopback(address: str) -> bool:
@@ -166,23 +174,6 @@ def may_operate(scope: Mapping[str, object]) -> bool:
     return scope.get(ROLE, Role.OPERATE) is Role.OPERATE
 
 
-class WrongKeys:
-    """How long each client waits for the answer to a wrong key: twice as long each time."""
-
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._seen: OrderedDict[str, tuple[int, float]] = OrderedDict()
-
-    def wait_s(self, client: str) -> float:
-        """Count a wrong key of a client and return how long its answer is to take."""
-        times, last_s = self._seen.pop(client, (0, self._now()))
-        times = 0 if self._now() - last_s > FORGIVEN_S else times
-        self._seen[client] = (times + 1, self._now())
-        if len(self._seen) > CLIENTS_REMEMBERED:
-            self._seen.popitem(last=False)
-        return min(FIRST_WAIT_S * 2.0 ** min(times, 10), LONGEST_WAIT_S)
-
-
 class AccessGate:
     """Answers those only who have a key, and from watchers takes nothing."""
 
@@ -191,7 +182,7 @@ class AccessGate:
         app: ASGIApp,
         *,
         keys: AccessKeys | None,
-        wrong: WrongKeys | None = None,
+        attempts: KeyAttempts | None = None,
         take_upload: Callable[[str, int], bool] = lambda _visitor, _size_bytes: True,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
@@ -200,16 +191,15 @@ class AccessGate:
         Args:
             app: What answers.
             keys: Of this server; None answers everybody.
-            wrong: Counts wrong keys.
+            attempts: Counts wrong keys.
             take_upload: Counts what a visitor uploads, in bytes, and says whether it may come in.
             sleep: Lets time pass.
         """
         self._app = app
         self._keys = keys
-        self._wrong = wrong or WrongKeys()
+        self._attempts = attempts or KeyAttempts()
         self._take_upload = take_upload
         self._sleep = sleep
-        self._waiting = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -237,7 +227,14 @@ class AccessGate:
             if scope["method"] not in READING and (refusal := self._weighed(request)) is not None:
                 await refusal(scope, receive, send)
                 return
-        await self._app({**scope, ROLE: role}, receive, send)
+        await self._app(self._known(scope, request, role), receive, send)
+
+    def _known(self, scope: Scope, request: HTTPConnection, role: Role | None) -> Scope:
+        """Return a request as of this visitor, whoever it says that it is of."""
+        visitor = self._keys.visitor_of(request.cookies) if self._keys is not None else ""
+        headers = [(name, value) for name, value in scope["headers"] if name != VISITOR_HEADER]
+        headers.append((VISITOR_HEADER, f"{role} {visitor}".encode()))
+        return {**scope, "headers": headers, ROLE: role}
 
     def _weighed(self, request: HTTPConnection) -> Response | None:
         """Return the refusal of an upload whose size is not stated or too much; None to go on."""
@@ -251,23 +248,24 @@ class AccessGate:
         return _refusal("You have uploaded as much as each visitor may in an hour.", 413)
 
     async def _admit(self, request: HTTPConnection, key: str) -> Response:
-        """Return the way on with a cookie and without the key, or a late refusal."""
-        keys = self._keys
+        """Return the way on with a cookie and without the key, or a refusal, late for guesses."""
+        keys, attempts = self._keys, self._attempts
+        place = place_of(request.client.host if request.client else "")
+        if wait_s := attempts.wait_s(place):
+            if attempts.is_full(place):
+                return _refusal(TOO_MANY, 429, {"retry-after": f"{wait_s:.0f}"})
+            with attempts.waiting(place):
+                await self._sleep(wait_s)
         role = keys.role_of_key(key) if keys is not None else None
         if keys is None or role is None:
-            wait_s = self._wrong.wait_s(request.client.host if request.client else "")
-            if self._waiting >= WAITING_AT_MOST:
-                return _refusal("Too many wrong keys at a time; try again later.", 429)
-            self._waiting += 1
-            try:
-                await self._sleep(wait_s)
-            finally:
-                self._waiting -= 1
+            attempts.was_wrong(place)
             return _refusal(WRONG)
         onward = RedirectResponse(_onward(request), 303, headers=_UNKEPT)
         onward.set_cookie(
             keys.cookie,
-            keys.cookie_for(role),
+            # A visitor who opens the link again stays the same one, as do the limits.
+            keys.cookie_for(role, keys.visitor_of(request.cookies)),
+            path=None,  # below the address that the browser sees, so a proxy's other pages lack it
             httponly=True,
             samesite="lax",  # a strict one is not sent on the way on from a link in a message
             secure=request.url.scheme == "https",
@@ -290,7 +288,9 @@ def _onward(request: HTTPConnection) -> str:
     return f"./{quote(last)}" + (f"?{urlencode(parameters)}" if parameters else "")
 
 
-def _refusal(words: str, status: int = 403) -> HTMLResponse:
+def _refusal(
+    words: str, status: int = 403, headers: Mapping[str, str] | None = None
+) -> HTMLResponse:
     page = (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>Token by Token</title>'
@@ -300,8 +300,8 @@ def _refusal(words: str, status: int = 403) -> HTMLResponse:
         f'<form><label>Access key <input name="{KEY_PARAMETER}" type="password" required '
         'autocomplete="off"></label> <button>Open</button></form></body></html>'
     )
-    return HTMLResponse(page, status, headers=_UNKEPT)
+    return HTMLResponse(page, status, headers={**_UNKEPT, **(headers or {})})
 
 
-def _mac(key: str, words: str) -> str:
-    return hmac.new(key.encode(), f"token-by-token {words}".encode(), sha256).hexdigest()
+def _mac(secret: bytes, words: str) -> str:
+    return hmac.new(secret, f"token-by-token {words}".encode(), sha256).hexdigest()

@@ -1,7 +1,7 @@
 """What each visitor of a room may take, so that one leaves something to the others.
 
-A visitor is a cookie: who opens the link anew in another browser is another one. On a loopback
-address nobody is limited. No torch.
+A visitor is a cookie, which stays the same where the link is opened again: who opens it in another
+browser is another one. On a loopback address nobody is limited. No torch.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
 from inference.process.orders import RunOrder
@@ -22,6 +21,7 @@ from visuals.live.live_run import LiveRun
 LIMITS_VARIABLE = "TOKEN_BY_TOKEN_LIMITS"
 MEGABYTE = 1_000_000
 WINDOW_S = 3600.0
+COUNTED_S = 60.0  # amounts so near one another are kept as one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +62,37 @@ def limits_from(text: str | None = None) -> Limits:
     return replace(Limits(), **changed)
 
 
+class LastHour:
+    """Amounts by visitor, of the last hour to the minute; those who took nothing are forgotten.
+
+    A visitor has as many entries as the hour has minutes, however often they ask.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._taken: dict[str, dict[int, int]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(minutes) for minutes in self._taken.values())
+
+    def of(self, visitor: str) -> int:
+        """Return what a visitor took."""
+        return sum(self._late(self._taken.get(visitor, {})).values())
+
+    def add(self, visitor: str, amount: int) -> None:
+        """Count what a visitor takes."""
+        minute = int(self._now() // COUNTED_S)
+        if visitor not in self._taken:
+            late = {name: self._late(minutes) for name, minutes in self._taken.items()}
+            self._taken = {name: minutes for name, minutes in late.items() if minutes}
+        minutes = self._late(self._taken.get(visitor, {}))
+        self._taken[visitor] = {**minutes, minute: minutes.get(minute, 0) + amount}
+
+    def _late(self, minutes: dict[int, int]) -> dict[int, int]:
+        oldest = (self._now() - WINDOW_S) // COUNTED_S
+        return {minute: amount for minute, amount in minutes.items() if minute > oldest}
+
+
 class FairUse:
     """What each visitor took so far; safe from several threads."""
 
@@ -70,25 +101,23 @@ class FairUse:
     ) -> None:
         self.limits = limits
         self._store = store
-        self._now = now
         self._lock = threading.Lock()
-        self._tokens: Mapping[str, deque[tuple[float, int]]] = defaultdict(deque)
-        self._uploads: Mapping[str, deque[tuple[float, int]]] = defaultdict(deque)
-        self._made: dict[str, set[str]] = defaultdict(set)
+        self._tokens, self._uploads = LastHour(now), LastHour(now)
+        self._made: dict[str, set[str]] = {}
 
     def take_upload(self, visitor: str, size_bytes: int) -> bool:
         """Count an upload and return True, unless it is more than the visitor may bring."""
         limit = self.limits.upload_mb * MEGABYTE
         with self._lock:
-            if limit and self._spent(self._uploads[visitor]) + size_bytes > limit:
+            if limit and self._uploads.of(visitor) + size_bytes > limit:
                 return False
-            self._uploads[visitor].append((self._now(), size_bytes))
+            self._uploads.add(visitor, size_bytes)
             return True
 
     def check_kept(self, visitor: str) -> None:
         """Raise InputError where the visitor's runs take more of the disk than they may."""
         with self._lock:
-            made = frozenset(self._made[visitor])
+            made = frozenset(self._made.get(visitor, ()))
         limit = self.limits.kept_mb * MEGABYTE
         if not limit or not made:
             return
@@ -112,7 +141,7 @@ class FairUse:
                 msg = f"{going} of your runs are running or waiting already, and this server takes "
                 msg += f"{self.limits.runs} from each visitor; start another when one has ended"
                 raise InputError(msg)
-            spent = self._spent(self._tokens[visitor])
+            spent = self._tokens.of(visitor)
             if self.limits.tokens and spent + tokens > self.limits.tokens:
                 left = max(0, self.limits.tokens - spent)
                 msg = (
@@ -127,14 +156,8 @@ class FairUse:
         """Count a run that was queued."""
         with self._lock:
             if run.order is not None:
-                self._tokens[visitor].append((self._now(), new_tokens(run.order)))
-            self._made[visitor].add(run.run_id)
-
-    def _spent(self, taken: deque[tuple[float, int]]) -> int:
-        """Return what was taken within the last hour, and forget the rest."""
-        while taken and self._now() - taken[0][0] > WINDOW_S:
-            taken.popleft()
-        return sum(amount for _, amount in taken)
+                self._tokens.add(visitor, new_tokens(run.order))
+            self._made.setdefault(visitor, set()).add(run.run_id)
 
 
 def new_tokens(order: RunOrder) -> int:

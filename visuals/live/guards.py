@@ -1,8 +1,10 @@
 """What every answer of the server goes through: whom it answers, and what its pages may load.
 
 A page of another site can have its own name lead to this machine and then reads as if it were ours
-(DNS rebinding), so a request has to name a host that is known here. And whatever gets into a page
-can load and send nothing beyond this server, since the browser is told so.
+(DNS rebinding), so a request has to name a host that is known here. A page from another port of
+this very machine is of another origin to a browser, which still sends it our cookie, so what a page
+asks has to come from ours. And whatever gets into a page can load and send nothing beyond this
+server, since the browser is told so.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ from visuals.live.page_addresses import SCRIPT
 
 HOSTS_VARIABLE = "TOKEN_BY_TOKEN_HOSTS"
 LOOPBACK_NAME = "localhost"
-# urlsplit takes [::1].evil.example for [::1].
-HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^\[\]:/?#@\s]+)(:\d{1,5})?")
 ALL_ADDRESSES = ("", "0.0.0.0", "::")  # noqa: S104  compared with; nothing binds here
 MISDIRECTED = 421  # RFC 9110, section 15.5.20
 REFUSED = 1008  # policy violation, RFC 6455 section 7.4.1
 SHOWN_HOST = 60
+# What else a Host header holds would get into the policy, and be read another way elsewhere:
+# urlsplit takes [::1].evil.example for [::1].
+HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 DOCUMENTATION_ADDRESS = "192.0.2.1"  # leads nowhere, RFC 5737
 
 
@@ -68,12 +71,10 @@ class HostGuard:
 
     def is_known(self, host: str) -> bool:
         """Tell whether a Host header names this machine."""
-        if not HOST.fullmatch(host):
+        shape = HOST.fullmatch(host)
+        if shape is None:
             return False
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
-        except ValueError:
-            return False
+        name = shape[1].strip("[]").lower().rstrip(".")
         if name == LOOPBACK_NAME or name in self._named or (name and name == self._address):
             return True
         try:
@@ -83,6 +84,46 @@ class HostGuard:
         # A name is needed to lead elsewhere; where the server listens everywhere, any address is
         # one by which people reach it.
         return address.is_loopback or self._address in ALL_ADDRESSES
+
+
+class OriginGuard:
+    """Answers pages of this very server only, whatever else may be known by a request's cookies.
+
+    A browser names the page that asks (``Origin``) wherever a request changes something, opens a
+    socket, or is of another origin. Of sockets it names it always, so one that does not is refused.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin, is_socket = headers.get("origin"), scope["type"] == "websocket"
+        if is_own_page(origin, headers.get("host")) or (origin is None and not is_socket):
+            await self._app(scope, receive, send)
+        elif is_socket:
+            await receive()
+            await send({"type": "websocket.close", "code": REFUSED})
+        else:
+            words = "This server answers its own pages only, and this one comes from elsewhere.\n"
+            await PlainTextResponse(words, 403)(scope, receive, send)
+
+
+def is_own_page(origin: str | None, host: str | None) -> bool:
+    """Tell whether a page of this very host and port asks, as a browser says it.
+
+    A program that is no browser can say what a page of ours would.
+    """
+    if origin is None or host is None:
+        return False
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False
 
 
 class ContentPolicy:

@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
-from urllib.parse import urlparse
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from visuals.live.guards import is_own_page
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 
@@ -92,9 +92,5 @@ def is_viewers(socket: WebSocket) -> bool:
 
 
 def is_from_here(socket: WebSocket) -> bool:
-    """Tell whether a page of this very host asks, as a browser says it; other programs say nothing.
-
-    A program that is no browser and means to watch can say what a page of ours would.
-    """
-    origin = socket.headers.get("origin")
-    return origin is not None and urlparse(origin).netloc == socket.headers.get("host")
+    """Tell whether a page of this very host asks; other programs do not say so."""
+    return is_own_page(socket.headers.get("origin"), socket.headers.get("host"))

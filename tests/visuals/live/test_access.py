@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import json
+import threading
+from hashlib import sha256
+from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,21 +18,22 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from inference.records.errors import InputError
 from visuals.live import access
 from visuals.live.access import (
-    LONGEST_WAIT_S,
-    WAITING_AT_MOST,
+    STRETCHING,
+    VISITOR_HEADER,
     AccessGate,
     AccessKeys,
-    WrongKeys,
     is_loopback,
     keys_for,
     links,
     may_operate,
 )
+from visuals.live.key_attempts import LONGEST_WAIT_S, WAITING_AT_MOST
 
 KEY = "correct-horse-battery"
 KEYS = AccessKeys(KEY)
@@ -40,6 +46,7 @@ async def _page(request: Request) -> PlainTextResponse:
 async def _socket(socket: WebSocket) -> None:
     await socket.accept()
     await socket.send_text(str(may_operate(socket.scope)))
+    await socket.send_json(socket.headers.getlist(VISITOR_HEADER.decode()))
     await socket.close()
 
 
@@ -97,6 +104,7 @@ def test_a_link_brings_a_cookie_and_loses_the_key_on_the_way() -> None:
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
     assert "Secure" not in cookie
+    assert "Path" not in cookie, "another page of the same host has it too"
     assert KEY not in cookie
     assert visitor.get("/compare?runs=a").text == "ours True runs=a"
     assert visitor.put("/").status_code == 200
@@ -151,38 +159,114 @@ def test_the_key_to_watch_gives_nobody_the_key_to_operate() -> None:
     assert other.role_of_cookies({other.cookie: watching}) is None
 
 
-def test_wrong_keys_are_slowed_down_and_right_ones_are_not() -> None:
+def test_a_link_that_is_opened_again_leaves_the_visitor_who_they_are() -> None:
+    """Each opening made another visitor, with all limits anew."""
+    visitor = client()
+    names: list[str] = []
+    for key in (KEY, KEY, KEYS.watch, KEY):
+        cookie = visitor.get(f"/?key={key}", follow_redirects=False).headers["set-cookie"]
+        value = SimpleCookie(cookie)[KEYS.cookie].value
+        names.append(KEYS.visitor_of({KEYS.cookie: value}))
+        is_operator = key == KEY
+        assert (KEYS.role_of_cookies({KEYS.cookie: value}) is access.Role.OPERATE) is is_operator
+
+    assert len(set(names)) == 1
+    assert names[0]
+    elsewhere = client().get(f"/?key={KEY}", follow_redirects=False).headers["set-cookie"]
+    assert names[0] not in elsewhere
+
+
+def test_a_session_is_told_whose_it_is_and_nobody_can_say_so_themselves() -> None:
+    """Streamlit resumes a session for whoever names it, unless its visitor is another one."""
+    visitor = client()
+    visitor.get(f"/?key={KEYS.watch}")
+    name = KEYS.visitor_of(dict(visitor.cookies))
+    forged = {VISITOR_HEADER.decode(): f"operate {name}"}
+
+    with visitor.websocket_connect("/live", headers=forged) as socket:
+        socket.receive_text()
+        assert socket.receive_json() == [f"watch {name}"]
+
+
+def test_wrong_keys_are_slowed_down_and_cookies_are_not() -> None:
     waits = Waits()
     visitor = client(waits=waits)
+    visitor.get(f"/?key={KEY}")
 
-    for _ in range(6):
+    for _ in range(7):
         answer = visitor.get("/?key=guess")
         assert answer.status_code == 403
         assert "not the key" in answer.text
         assert "guess" not in answer.text
     assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0, LONGEST_WAIT_S]
-    assert visitor.get(f"/?key={KEY}").status_code == 200
+    assert visitor.get("/").status_code == 200
     assert len(waits.seconds) == 6
 
 
-def test_wrong_keys_are_counted_by_client_and_forgiven_in_time() -> None:
-    now_s = [0.0]
-    wrong = WrongKeys(lambda: now_s[0])
+class Held:
+    """Waits that take as long as the test wants."""
 
-    assert [wrong.wait_s("a"), wrong.wait_s("a"), wrong.wait_s("b")] == [0.5, 1.0, 0.5]
-    now_s[0] = 601.0
-    assert wrong.wait_s("a") == 0.5
-    for number in range(5000):
-        wrong.wait_s(str(number))
-    assert wrong.wait_s("4999") == 1.0
-    assert wrong.wait_s("0") == 0.5
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.is_over = threading.Event()
+
+    async def __call__(self, _seconds: float) -> None:
+        self.waiting += 1
+        while not self.is_over.is_set():
+            await asyncio.sleep(0.01)
 
 
-def test_many_wrong_keys_at_a_time_are_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "WAITING_AT_MOST", 0)
+async def _asked(gate: AccessGate, key: str, host: str) -> int:
+    """Return how a key that comes from an address is answered."""
+    statuses: list[int] = []
 
-    assert WAITING_AT_MOST > 0
-    assert client().get("/?key=guess").status_code == 429
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "query_string": f"key={key}".encode(),
+        "headers": [(b"host", b"testserver")],
+        "client": (host, 1),
+    }
+    await gate(scope, receive, send)
+    return statuses[0]
+
+
+def test_many_guesses_at_a_time_are_no_faster_and_lock_nobody_out_elsewhere() -> None:
+    """Beyond sixteen at a time each wrong key was answered at once, and so was a right one."""
+
+    async def attack() -> None:
+        held = Held()
+        gate = AccessGate(Starlette(), keys=KEYS, sleep=held)
+        attacker = "2001:db8::1"
+        assert await _asked(gate, "guess", attacker) == 403
+        guesses = [
+            asyncio.create_task(_asked(gate, "guess", f"2001:db8::{number:x}"))
+            for number in range(2, 2 + WAITING_AT_MOST)
+        ]
+        while held.waiting < WAITING_AT_MOST:
+            await asyncio.sleep(0.01)
+        for key in ("guess", KEY):
+            assert await _asked(gate, key, attacker) == 429, "a right guess would be told"
+        assert await _asked(gate, KEY, "192.0.2.7") == 303
+        held.is_over.set()
+        assert await asyncio.gather(*guesses) == [403] * WAITING_AT_MOST
+        assert await _asked(gate, KEY, attacker) == 303
+
+    asyncio.run(attack())
+
+
+def test_who_may_watch_cannot_try_keys_quickly_at_home() -> None:
+    """The key to watch was one HMAC of the other: a user's own could be guessed from it."""
+    assert 128 * STRETCHING["n"] * STRETCHING["r"] >= 32 << 20  # bytes of memory for each try
+    assert KEYS.watch != hmac.new(KEY.encode(), b"token-by-token watch", sha256).hexdigest()
 
 
 def test_on_loopback_nobody_is_asked_and_elsewhere_everybody() -> None:
@@ -197,6 +281,22 @@ def test_on_loopback_nobody_is_asked_and_elsewhere_everybody() -> None:
         assert len(made.operate) >= 32
         assert made.operate != again.operate
     assert client(keys=None).get("/").text == "ours True "
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_asked"),
+    [
+        ({"FORWARDED_ALLOW_IPS": ""}, False),
+        ({"FORWARDED_ALLOW_IPS": "127.0.0.1"}, True),
+        ({"TOKEN_BY_TOKEN_HOSTS": "localhost, 127.0.0.1,"}, False),
+        ({"TOKEN_BY_TOKEN_HOSTS": "lab.example"}, True),
+    ],
+)
+def test_a_loopback_address_that_others_reach_through_a_proxy_needs_a_key(
+    variables: dict[str, str], is_asked: bool
+) -> None:
+    """A proxy before 127.0.0.1 let everybody operate."""
+    assert (keys_for("127.0.0.1", dict(variables)) is not None) is is_asked
 
 
 def test_a_key_is_taken_from_a_variable_or_a_file(tmp_path: Path) -> None:

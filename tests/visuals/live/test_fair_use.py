@@ -23,6 +23,7 @@ from visuals.live.access import AccessGate, AccessKeys
 from visuals.live.comparison_plan import PlannedRun
 from visuals.live.fair_use import (
     FairUse,
+    LastHour,
     Limits,
     VisitorHub,
     limits_from,
@@ -154,6 +155,27 @@ def test_uploads_are_counted_before_they_are_read(tmp_path: Path) -> None:
     assert unsized.status_code == 411
     room.time_s = 3601.0
     assert one.put("/", content=b"0" * 600_000).status_code == 200
+
+
+def test_what_was_taken_is_counted_in_little_memory() -> None:
+    """Each upload of nothing was remembered for an hour, and each cookie for ever."""
+    now_s = [0.0]
+    taken = LastHour(lambda: now_s[0])
+    for _ in range(10_000):
+        taken.add("one", 1)
+    assert taken.of("one") == 10_000
+    assert len(taken) == 1
+
+    for minute in range(200):
+        now_s[0] = 60.0 * minute
+        taken.add("one", 1)
+    assert taken.of("one") == 60
+    assert len(taken) == 60
+    for number in range(100):
+        taken.add(f"visitor {number}", 1)
+    now_s[0] += 3601.0
+    taken.add("another", 1)
+    assert len(taken) == 1
 
 
 def test_limits_are_taken_from_a_line_of_text() -> None:

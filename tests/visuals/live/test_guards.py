@@ -12,7 +12,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from visuals.live.guards import MISDIRECTED, ContentPolicy, HostGuard, content_policy
+from visuals.live.guards import MISDIRECTED, ContentPolicy, HostGuard, OriginGuard, content_policy
 from visuals.live.page_addresses import SCRIPT, page_routes
 
 
@@ -28,10 +28,15 @@ async def _socket(socket: WebSocket) -> None:
 
 def client(address: str = "127.0.0.1", named: tuple[str, ...] = ()) -> TestClient:
     app = Starlette(
-        routes=[Route("/", _page), WebSocketRoute("/live", _socket), *page_routes()],
+        routes=[
+            Route("/", _page, methods=["GET", "PUT", "OPTIONS"]),
+            WebSocketRoute("/live", _socket),
+            *page_routes(),
+        ],
         middleware=[
             Middleware(HostGuard, address=address, named=named),
             Middleware(ContentPolicy),
+            Middleware(OriginGuard),
         ],
     )
     return TestClient(app)
@@ -52,6 +57,14 @@ def client(address: str = "127.0.0.1", named: tuple[str, ...] = ()) -> TestClien
         ("192.168.1.7:8501", False),
         ("[::1", False),
         ("", False),
+        # What was read as localhost, and went into the content policy as it stands:
+        ("localhost/;script-src *", False),
+        ("localhost/../evil.example", False),
+        ("localhost?a", False),
+        ("localhost#a", False),
+        ("me@localhost", False),
+        ("localhost:8501 evil.example", False),
+        ("localhost:", False),
     ],
 )
 def test_a_request_is_answered_that_names_this_machine(host: str, is_known: bool) -> None:
@@ -67,9 +80,45 @@ def test_a_socket_is_opened_that_names_this_machine(host: str, is_known: bool) -
 
     with (
         refusal,
-        client().websocket_connect("/live", headers={"host": host}) as socket,
+        client().websocket_connect(
+            "/live", headers={"host": host, "origin": f"http://{host}"}
+        ) as socket,
     ):
         assert socket.receive_text() == "ours"
+
+
+OTHERS = ("http://localhost:3000", "http://127.0.0.1:8501", "https://evil.example", "null", "[")
+
+
+def test_a_socket_is_opened_by_a_page_of_this_very_server_only() -> None:
+    """Streamlit's own took any port of this machine, and programs that name no page at all."""
+    for origin in OTHERS:
+        with (
+            pytest.raises(WebSocketDisconnect),
+            client().websocket_connect(
+                "/live", headers={"host": "localhost:8501", "origin": origin}
+            ),
+        ):
+            pass
+    with (
+        pytest.raises(WebSocketDisconnect),
+        client().websocket_connect("/live", headers={"host": "localhost:8501"}),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "OPTIONS"])
+def test_a_page_of_another_origin_is_answered_nothing(method: str) -> None:
+    visitor = client()
+
+    for origin in OTHERS:
+        answer = visitor.request(method, "/", headers={"host": "localhost:8501", "origin": origin})
+        assert answer.status_code == 403
+        assert "ours" not in answer.text
+        assert "access-control-allow-origin" not in answer.headers
+    own = {"host": "localhost:8501", "origin": "http://localhost:8501"}
+    assert visitor.request(method, "/", headers=own).text == "ours"
+    assert visitor.request(method, "/", headers={"host": "localhost:8501"}).text == "ours"
 
 
 def test_hosts_that_the_user_names_are_answered() -> None:
