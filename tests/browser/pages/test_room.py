@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from tests.browser.conftest import PATIENCE_S, Server, running_app, wait_until
+from visuals.panel.page_client import PageClient
+from visuals.panel.room_bench import cookie_of
 
 pytestmark = pytest.mark.browser
 
@@ -33,6 +40,39 @@ def opened(context: BrowserContext, url: str) -> Page:
     page = context.new_page()
     page.goto(url)
     return page
+
+
+async def takes_over(url: str, operate: str, watch: str) -> None:
+    """Try to go on with the session of an operator as somebody who may watch."""
+    operator = PageClient(url, cookie_of(url, operate))
+    await operator.open()
+    await operator.until(lambda: "start" in operator.buttons and bool(operator.seen.run_id))
+    same = PageClient(url, operator.cookie, session=operator.session)
+    before = operator.seen.run_id
+    watcher = PageClient(url, cookie_of(url, watch), session=operator.session)
+    await watcher.open()
+    await watcher.press_id(operator.buttons["start"])
+    await watcher.until(lambda: watcher.scripts > 1)
+
+    assert watcher.session != operator.session
+    assert watcher.buttons == {}
+    assert operator.complaints == []
+    assert operator.seen.run_id == before
+    await watcher.close()
+    await operator.close()
+    await same.open()
+    assert same.session == operator.session, "nobody could go on with a session of their own"
+    await same.close()
+
+
+def opens(url: str, cookie: str, **headers: str) -> bool:
+    """Tell whether Streamlit's own socket is opened."""
+    address = f"{url.replace('http', 'ws')}/_stcore/stream"
+    try:
+        with connect(address, additional_headers={"Cookie": cookie, **headers}):
+            return True
+    except InvalidStatus:
+        return False
 
 
 def test_a_room_needs_a_key_and_watchers_press_nothing(
@@ -78,6 +118,18 @@ def test_a_room_needs_a_key_and_watchers_press_nothing(
         finally:
             operator.close()
             watcher.close()
+        # On a thread, since the browser's driver has this one's event loop.
+        with ThreadPoolExecutor(1) as apart:
+            apart.submit(lambda: asyncio.run(takes_over(server.url, operate, watch))).result()
+        cookie = cookie_of(server.url, operate)
+        assert opens(server.url, cookie, Origin=server.url)
+        for stranger in ({}, {"Origin": "http://127.0.0.1:3000"}, {"Origin": "http://localhost"}):
+            assert not opens(server.url, cookie, **stranger)
+        assert not opens(server.url, "", Origin=server.url)
+        # No proxy was named, so what a request says of itself is not believed.
+        forged = {"X-Forwarded-Proto": "https"}
+        admitted = httpx2.get(f"{server.url}/?key={operate}", headers=forged, timeout=30)
+        assert "Secure" not in admitted.headers["set-cookie"]
         assert sum(operate in line for line in server.log.splitlines()) == 1
     for path in (tmp_path / "data").rglob("*"):
         assert not path.is_file() or operate.encode() not in path.read_bytes()
