@@ -42,12 +42,15 @@ from visuals.live.viewers import (
 )
 
 # Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.
-SCARCE_INTERVAL_S = 0.5
+# Just so often that each viewer sees something new twice a second.
+SCARCE_INTERVAL_S = 0.45
 # Likewise building frames: at most this share of one processor while the machine is full.
 FRAMES_SHARE = 0.03
 # And drawing them: of a full machine, and of one processor in any case.
 DRAWING_SHARE = 0.04
 DRAWING_SHARE_AT_MOST = 0.25
+# And sending them: so many to all viewers together, on a full machine.
+FRAMES_TOGETHER_PER_S = 75.0
 SLOWEST_INTERVAL_S = 2.0
 SAMPLES_TRIED = 5
 MACHINE_IS_FULL = 0.95
@@ -87,7 +90,9 @@ async def _stream(socket: WebSocket, hub: Hub, run: LiveRun) -> None:
                 await socket.close()
                 return
             if built.is_whole:
-                interval_s = frame_interval_s(built.samples, viewer.busy_s, viewer.drawing_s)
+                interval_s = frame_interval_s(
+                    built.samples, viewer.busy_s, viewer.drawing_s, viewers=run.viewers
+                )
                 await asyncio.sleep(max(0.0, interval_s - (time.monotonic() - started_s)))
     finally:
         await asyncio.shield(off_the_loop(viewer.close))
@@ -236,18 +241,23 @@ def _has_token(trace: RunTrace | None) -> bool:
 
 
 def frame_interval_s(
-    samples: Sequence[TelemetrySample], busy_s: float = 0.0, drawing_s: float = 0.0
+    samples: Sequence[TelemetrySample],
+    busy_s: float = 0.0,
+    drawing_s: float = 0.0,
+    *,
+    viewers: int = 1,
 ) -> float:
     """Return how long to wait between two frames, longer while processors are short.
 
     Short means: the machine has been full lately. If the engine had less than its share of it, a
     browser draws on the same processors; else frames only have to be built for a small part of
-    the time.
+    the time, and sent to all viewers together so often and no more.
 
     Args:
         samples: Readings, the newest last.
         busy_s: Processor time that the latest frame took to build.
         drawing_s: Time that the viewer took to draw it.
+        viewers: Who follow the run.
     """
     least_s = min(max(FRAME_INTERVAL_S, drawing_s / DRAWING_SHARE_AT_MOST), SLOWEST_INTERVAL_S)
     latest = samples[-SAMPLES_TRIED:]
@@ -260,7 +270,8 @@ def frame_interval_s(
     drawn_s = min(drawing_s / DRAWING_SHARE, SLOWEST_INTERVAL_S)
     if fmean(engine) < ENGINE_HAS_ENOUGH:
         return max(SCARCE_INTERVAL_S, drawn_s)
-    return max(least_s, min(busy_s / FRAMES_SHARE, SCARCE_INTERVAL_S), drawn_s)
+    shared_s = max(busy_s / FRAMES_SHARE, viewers / FRAMES_TOGETHER_PER_S)
+    return max(least_s, min(shared_s, SCARCE_INTERVAL_S), drawn_s)
 
 
 def _cursor(socket: WebSocket) -> int | None:
