@@ -38,7 +38,6 @@ from visuals.live.page_bench import (
 from visuals.panel.page_client import FINAL, PageClient
 
 KEY = "a-room-that-is-measured"
-RUN_TOKENS = 384
 LECTURE_TOKENS = 2048
 SEEN_S = 10.0  # a press without an effect for so long is an error
 THINKING_S = 0.3
@@ -51,6 +50,7 @@ def main() -> int:
     parser.add_argument("--viewers", type=int, default=30)
     parser.add_argument("--operators", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=384)
     parser.add_argument("--seconds", type=float, default=60.0)
     args = parser.parse_args()
     try:
@@ -61,7 +61,7 @@ def main() -> int:
                 _up_s,
             ):
                 room = Room(url, RunStore(Path(data)), args.viewers, args.operators)
-                report = asyncio.run(room.measure(args.rounds, args.seconds))
+                report = asyncio.run(room.measure(args.rounds, args.tokens, args.seconds))
     except (OSError, RuntimeError) as error:
         sys.stderr.write(f"{first_line(error)}\n")
         return 2
@@ -89,10 +89,12 @@ class Room:
         self._store = store
         self._watching = [cookie_of(url, keys.watch) for _ in range(viewers)]
         self._operating = [cookie_of(url, keys.operate) for _ in range(operators)]
+        self._settings: dict[str, str] = {}
         self._at_the_lecture = asyncio.Lock()
 
-    async def measure(self, rounds: int, seconds: float) -> dict[str, object]:
+    async def measure(self, rounds: int, tokens: int, seconds: float) -> dict[str, object]:
         """Measure all of it and return it."""
+        self._settings = {"prompt": PROMPT, "max_new_tokens": str(tokens)}
         await self._run(viewers=())  # loads the model
         self.rates["nobody"].clear()
         for _ in range(rounds):
@@ -124,8 +126,7 @@ class Room:
 
     async def _opened(self, cookies: Sequence[str], **query: str) -> list[PageClient]:
         tabs = [PageClient(self._url, cookie, dict(query)) for cookie in cookies]
-        for tab in tabs:
-            await tab.open()
+        await asyncio.gather(*(tab.open() for tab in tabs))
         return tabs
 
     async def _close(self, tabs: Sequence[PageClient]) -> None:
@@ -135,8 +136,7 @@ class Room:
 
     async def _run(self, viewers: Sequence[PageClient]) -> None:
         """Make a run that these viewers watch, and nobody else."""
-        settings = {"prompt": PROMPT, "max_new_tokens": str(RUN_TOKENS)}
-        (operator,) = await self._opened(self._operating[:1], **settings)
+        (operator,) = await self._opened(self._operating[:1], **self._settings)
         run_id = await self._started(operator)
         await operator.until(lambda: operator.seen.state == "running", READY_S)
         await self._close([operator])
@@ -158,9 +158,9 @@ class Room:
 
     async def _started(self, tab: PageClient) -> str:
         """Press Start and return the run that the tab follows then."""
-        before = tab.seen.run_id
+        before = tab.query.get("run", "")
         await tab.press("start")
-        await tab.until(lambda: tab.seen.run_id != before and "run" in tab.query, SEEN_S)
+        await tab.until(lambda: tab.seen.run_id == tab.query.get("run", before) != before, SEEN_S)
         return tab.seen.run_id
 
     # The operators
