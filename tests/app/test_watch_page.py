@@ -109,3 +109,12 @@ def test_a_watcher_who_asks_to_present_is_refused_in_a_sentence(hub: HubUnderTes
 
     assert page.warning[0].value.startswith("You cannot present: this link is for watching only")
     assert not stage_is_on(page)
+
+
+def test_a_watchers_page_does_not_run_again_for_each_press(hub: HubUnderTest) -> None:
+    """Each press of an operator ran the pages of all who watch, before the next press was heard."""
+    hub.begin()
+    page = AppTest.from_file(SCRIPT, default_timeout=30).run()
+    (panel,) = [json.loads(one.proto.json) for one in page.get("bidi_component")]
+
+    assert panel["state"] == RunState.DONE.value, "after which a panel says no other state"

@@ -20,6 +20,7 @@ from visuals.panel.component import live_panel
 from visuals.panel.stage import Stage
 
 POLL_S = 0.5
+NOTHING_FOLLOWS = RunState.DONE  # a panel tells its page of no state after a last one
 PARTS = ("linear", "attention")  # what the roofline shows of steps that are timed in parts
 
 
@@ -40,13 +41,15 @@ def run_panel(  # noqa: PLR0913  each is one thing that a page says of the panel
         run: The run to show.
         key: Of the panel; see :func:`live_panel`.
         label: Stands before the model's name.
-        state: The run's state that the page's buttons were drawn for; None where there are none.
+        state: The run's state that the page was drawn for; None for the one it is in. With
+            ``NOTHING_FOLLOWS`` the page does not run again for another state.
         panels: Names of the panels shown; None for all.
         stage: What the panel needs to present or to follow; None for neither.
     """
     state = state or run.state
     if session().is_polling:
-        _polled_panel(hub, run, key=key, label=label, state=state, panels=panels)
+        drawn = run.state if state is NOTHING_FOLLOWS else state
+        _polled_panel(hub, run, key=key, label=label, state=drawn, panels=panels)
         return
     result = live_panel(
         run,

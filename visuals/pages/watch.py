@@ -11,7 +11,7 @@ from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.live.presenting import Presenting
 from visuals.live.watching import ONLY_WATCHING
-from visuals.pages.panels import run_panel
+from visuals.pages.panels import NOTHING_FOLLOWS, run_panel
 from visuals.pages.presenter import PRESENT_PARAMETER
 from visuals.pages.session import session
 from visuals.panel.stage import viewer_stage
@@ -38,7 +38,8 @@ def watch_page(hub: Hub, presenting: Presenting) -> None:
     if run is None:
         st.info("No run has been started yet. The first one appears here by itself.")
     else:
-        run_panel(hub, run, state=run.state, stage=viewer_stage(is_on=presented is not None))
+        # Thirty pages without a button would run again for each press.
+        run_panel(hub, run, state=NOTHING_FOLLOWS, stage=viewer_stage(is_on=presented is not None))
 
 
 def newest(hub: Hub) -> LiveRun | None:

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
@@ -192,10 +193,13 @@ class Room:
         """Pause the lecture's run, step it and let it go on; start one where there is none."""
         if not first.seen.run_id or first.seen.state in FINAL or "run" not in first.query:
             await self._timed("start", first, lambda: self._started(first))
-        await first.until(lambda: first.seen.state in ("running", "paused", *FINAL), READY_S)
+        with suppress(TimeoutError):
+            await first.until(lambda: first.seen.state in ("running", *FINAL), READY_S)
         if tab.seen.run_id != first.seen.run_id:
             await tab.show(run=first.seen.run_id)
             await tab.until(lambda: tab.seen.run_id == first.seen.run_id)
+        with suppress(TimeoutError):
+            await tab.until(lambda: tab.seen.state in ("running", *FINAL), SEEN_S)
         if tab.seen.state == "paused":  # an error has left it so
             await self._press_until(tab, "pause", "running", *FINAL)
         await self._timed("pause", tab, lambda: self._press_until(tab, "pause", "paused", *FINAL))
