@@ -27,5 +27,5 @@ def check_proxies(text: str | None = None) -> None:
             ip_network(one)
         except ValueError as error:
             msg = f"{one[:SHOWN_CHARACTERS]!r} is no address of a proxy; PROXIES takes addresses "
-            msg += "such as 127.0.0.1 or 10.0.0.0/8, parted by commas"
+            msg += "such as 127.0.0.1 or 10.0.0.0/8, separated by commas"
             raise InputError(msg) from error
