@@ -111,10 +111,16 @@ def forwarded(port: int) -> Generator[int]:
 def _accept(listener: socket.socket, port: int) -> None:
     with suppress(OSError):  # closed: the test is over
         while True:
-            near = listener.accept()[0]
-            far = socket.create_connection(("127.0.0.1", port))
-            for ends in ((near, far), (far, near)):
-                threading.Thread(target=_pass_on, args=ends, daemon=True).start()
+            near, _ = listener.accept()
+            threading.Thread(target=_join, args=(near, port), daemon=True).start()
+
+
+def _join(near: socket.socket, port: int) -> None:
+    with near, socket.create_connection(("127.0.0.1", port)) as far:
+        back = threading.Thread(target=_pass_on, args=(far, near), daemon=True)
+        back.start()
+        _pass_on(near, far)
+        back.join()
 
 
 def _pass_on(source: socket.socket, sink: socket.socket) -> None:
