@@ -43,7 +43,7 @@ from visuals.live.viewers import (
 
 # Where a browser draws on the engine's own cores, each stolen core stalls all threads of a step.
 # Just so often that each viewer sees something new twice a second.
-SCARCE_INTERVAL_S = 0.45
+SCARCE_INTERVAL_S = 0.4
 # Likewise building frames: at most this share of one processor while the machine is full.
 FRAMES_SHARE = 0.03
 # And drawing them: of a full machine, and of one processor in any case.

@@ -263,10 +263,10 @@ def samples(machine: float | None, engine: float | None, count: int = 5) -> list
 @pytest.mark.parametrize(
     ("latest", "busy_s", "interval_s"),
     [
-        (samples(1.0, 0.6), 0.0, 0.45),
+        (samples(1.0, 0.6), 0.0, 0.4),
         (samples(1.0, 0.97), 0.001, 0.1),
         (samples(1.0, 0.97), 0.006, 0.2),
-        (samples(1.0, 0.97), 0.2, 0.45),
+        (samples(1.0, 0.97), 0.2, 0.4),
         (samples(0.5, 0.4), 0.2, 0.1),
         (samples(1.0, 0.6, count=3), 0.2, 0.1),
         (samples(None, None), 0.2, 0.1),
@@ -290,7 +290,7 @@ def test_frames_come_more_seldom_only_while_processors_are_short(
 
 
 @pytest.mark.parametrize(
-    ("viewers", "interval_s"), [(1, 0.1), (7, 0.1), (15, 0.2), (30, 0.4), (300, 0.45)]
+    ("viewers", "interval_s"), [(1, 0.1), (7, 0.1), (15, 0.2), (30, 0.4), (300, 0.4)]
 )
 def test_many_viewers_share_what_is_sent_and_each_has_two_frames_a_second(
     viewers: int, interval_s: float
