@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.conftest import Server, Tab, running_app
-from tests.browser.debian_nginx import README, Proxy, nginx_before
+from tests.debian_nginx import README, Proxy, nginx_before
 
 pytestmark = pytest.mark.browser
 
