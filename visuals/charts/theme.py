@@ -69,12 +69,14 @@ def decades(label: str) -> alt.Axis:
 
 
 def within_decades(label: str) -> alt.Axis:
-    """Return a logarithmic axis for values that span few powers of ten: 1, 2, 3, 5 times each.
+    """Return a logarithmic axis for values that span few powers of ten.
+
+    Within any doubling there are two labels or more, where they do not overlap.
 
     Args:
         label: Vega expression of a label, of ``datum.value``.
     """
-    values = [step * 10.0**power for power in range(-3, 7) for step in (1, 2, 3, 5)]
+    values = [step * 10.0**power for power in range(-3, 7) for step in (1, 1.5, 2, 3, 4, 6, 8)]
     return alt.Axis(values=values, labelExpr=label, labelOverlap="greedy", gridOpacity=0.9)
 
 
