@@ -12,6 +12,7 @@ from visuals.charts.made_with import made_with
 from visuals.charts.units import date_text
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
+from visuals.live.playback import SPEEDS
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import ReplayState
 from visuals.pages.panels import run_panel
@@ -21,14 +22,6 @@ from visuals.pages.transport_buttons import hold_button, step_button
 from visuals.panel.stage import Stage
 
 VIEW, WHOLE = "view", "whole"  # in the address
-SPEEDS: dict[str, float] = {
-    "Speed: its own": 1.0,
-    "Speed: \u00bd": 0.5,
-    "Speed: \u00bc": 0.25,
-    "Speed: 2 \u00d7": 2.0,
-    "Speed: 4 \u00d7": 4.0,
-    "Speed: 16 \u00d7": 16.0,
-}
 
 
 def play(hub: Hub, state: ReplayState, *, is_paused: bool, steps: int = 0) -> LiveRun:
