@@ -13,6 +13,7 @@ const terms = Object.entries(forms).map(([key, of]) => ({ key, forms: of, title:
 Object.assign(globalThis, {
   MutationObserver: window.MutationObserver,
   ShadowRoot: window.ShadowRoot,
+  SVGElement: window.SVGElement,
   StaticRange: window.StaticRange,
   CSSStyleSheet: window.CSSStyleSheet,
   CSS: { highlights: new Map() },

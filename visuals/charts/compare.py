@@ -28,8 +28,8 @@ HEIGHT = 260
 
 EXPLANATION = (
     "Aligned at the start of decode: decode step 1 is the first after prefill. A line is the "
-    "median over a subject's repeats. Measured: step times and bytes of these runs. Counted: FLOPs "
-    "and bytes of the roofline's points."
+    "median over a subject's repeats. Measured: step times and bytes of these runs. Counted: "
+    "FLOPs, bytes and FLOP/byte of the roofline's points."
 )
 
 

@@ -18,6 +18,7 @@ from visuals.pages.recorded import recorded_line
 from visuals.pages.session import bound
 from visuals.words.glossary import spelled_out
 
+LANES = "One lane for each slot; padding is a row that is done before its batch is."
 LEAST_HEIGHT, LEGEND_HEIGHT, LANE_HEIGHT = 260, 110, 13
 
 
@@ -37,14 +38,14 @@ def runs_section(hub: Hub) -> None:
             slot_timeline(trace).properties(height=_height(trace)),
             key="br-slots",
         )
-        st.caption(EXPLANATION["how"])
+        st.caption(f"{LANES} {EXPLANATION['how']}")
         columns = spelled_out(LATENCY_COLUMNS)
         rows: list[Row] = [
             dict(zip(columns, cells, strict=True))
             for cells in latency_table(trace.requests, latency_summaries(trace))
         ]
         with st.container(key="br-latency"):
-            draw_table(rows, caption="Latency of each request")
+            draw_table(rows, caption="Latency of each request", is_wide=True)
         st.caption(
             "Interrupted: how many of a request's tokens had to wait for another row's prefill. "
             "The wait is part of its inter-token latency (ITL), since a reader waits for it."

@@ -15,12 +15,13 @@ def draw_chart(chart: Chart, *, key: str) -> None:
     st.altair_chart(with_rows_only(chart), width="stretch", theme="streamlit", key=key)
 
 
-def draw_table(rows: Sequence[Row], *, caption: str) -> None:
+def draw_table(rows: Sequence[Row], *, caption: str, is_wide: bool = False) -> None:
     """Draw a few rows whose texts are shown whole; nothing of them is markup.
 
     Args:
         rows: With the same columns each.
         caption: What the table shows, for those who cannot see it.
+        is_wide: It has more columns than a narrow window, where it is then moved sideways.
     """
     if not rows:
         return
@@ -29,7 +30,9 @@ def draw_table(rows: Sequence[Row], *, caption: str) -> None:
         f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row.values())}</tr>"
         for row in rows
     )
-    st.html(
+    table = (
         f'<table class="plain"><caption>{escape(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+    region = f'<div class="wide" role="region" aria-label="{escape(caption)}" tabindex="0">'
+    st.html(f"{region}{table}</div>" if is_wide else table)

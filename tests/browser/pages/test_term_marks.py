@@ -45,7 +45,8 @@ SHOWN = """() => {
 MARKED = """() => {
   const hosts = [...document.querySelectorAll("*")].map((node) => node.shadowRoot).filter(Boolean);
   const bar = hosts.map((root) => root.querySelector(".term-bar")).find(Boolean);
-  const painted = CSS.highlights.get("term")?.size ?? 0;
+  const sizes = ["term", "term-drawn"].map((name) => CSS.highlights.get(name)?.size ?? 0);
+  const painted = sizes[0] + sizes[1];
   return { painted, keys: [...(bar?.children ?? [])].map((button) => button.dataset.term) };
 }"""
 # Of each term: what its card says on focus, and whether Escape has closed it.

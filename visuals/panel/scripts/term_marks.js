@@ -8,12 +8,14 @@ import { isSeen, isStreaming, placesIn } from "./term_places.js";
 
 export const PAUSE_MS = 250; // after the last change of the page
 const NAME = "term";
+const DRAWN = "term-drawn"; // in a chart's picture, where no line is painted under a text
 const POINTED = "term-pointed";
 const STYLE = `
 ::highlight(${NAME}) {
   text-decoration: underline dotted color-mix(in srgb, currentcolor 60%, transparent) 1px;
   text-underline-offset: 0.25em;
 }
+::highlight(${DRAWN}) { background-color: light-dark(#e4ebf0, #2a343d); }
 @supports (-moz-appearance: none) { /* Firefox paints no line there */
   ::highlight(${NAME}) { background-color: color-mix(in srgb, currentcolor 9%, transparent); }
 }
@@ -83,7 +85,8 @@ export class TermMarks {
     const marks = [...first.values()].sort((one, other) => one.order - other.order || one.from - other.from);
     if (!isSame(marks, this.marks)) this.tell(marks);
     this.marks = marks;
-    paint(NAME, marks);
+    paint(NAME, marks.filter((mark) => !isDrawn(mark)));
+    paint(DRAWN, marks.filter(isDrawn));
   }
 
   /**
@@ -131,9 +134,13 @@ export class TermMarks {
     window.removeEventListener("resize", this.soon);
     const rest = document.adoptedStyleSheets.filter((sheet) => sheet !== this.sheet);
     document.adoptedStyleSheets = rest;
-    paint(NAME, []);
-    paint(POINTED, []);
+    for (const name of [NAME, DRAWN, POINTED]) paint(name, []);
   }
+}
+
+/** @param {Mark} mark */
+function isDrawn({ node }) {
+  return node.parentElement instanceof SVGElement;
 }
 
 /** @param {Mark} mark */
