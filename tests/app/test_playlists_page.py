@@ -220,7 +220,7 @@ def test_missing_and_damaged_runs_are_a_sentence_each_and_the_others_play(stage:
         press(page, "playlist-next")
 
     assert not page.error
-    assert "4 of 4: inside" in words(page)
+    assert "4 of 4: \u2068inside" in words(page)
     assert [one.replay.trace for one in stage.under_test.hub.runs() if one.replay] == [
         run("three", b"inside")
     ]

@@ -25,7 +25,7 @@ from visuals.pages.current_item import (
     item_title,
     opened_playlist,
 )
-from visuals.pages.markdown import escaped
+from visuals.pages.markdown import escaped, quoted
 from visuals.pages.playlist_desk import PlaylistDesk
 from visuals.pages.playlist_items import playlist_items
 from visuals.pages.session import bound, change, field_of, value_of
@@ -47,7 +47,7 @@ def playlist_editor(desk: PlaylistDesk, key: str) -> None:
     if is_ours:
         _title(desk, playlist)
     else:
-        st.subheader(escaped(playlist.title), anchor=False)
+        st.subheader(quoted(playlist.title), anchor=False)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="pl-head"):
         _actions(desk, playlist, is_ours=is_ours)
     if desk.state.sentence:

@@ -57,7 +57,8 @@ def _head(desk: PlaylistDesk, playlist: Playlist, index: int, *, is_ours: bool) 
         vertical_alignment="center",
         gap="xsmall",
     ):
-        st.markdown(f"**{index + 1}. {escaped(title)}**", width="content")
+        name = escaped(title) if playlist.items[index].recording else quoted(title)
+        st.markdown(f"**{index + 1}. {name}**", width="content")
         with st.container(horizontal=True, gap="xsmall", width="content"):
             _button("Play", index, "play_arrow", partial(go_to_item, index + 1))
             if not is_ours:

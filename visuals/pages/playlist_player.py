@@ -89,8 +89,9 @@ def _head(current: CurrentItem, runs: RunStore) -> None:
     ):
         with st.container(gap=None, width="content"):
             if current.playlist.title:
-                st.caption(escaped(current.playlist.title))
-            title = escaped(one_line(item_title(current.item, runs), LONGEST_TITLE))
+                st.caption(quoted(current.playlist.title))
+            name = one_line(item_title(current.item, runs), LONGEST_TITLE)
+            title = escaped(name) if current.item.recording else quoted(name)
             st.subheader(
                 f"{current.number} of {current.count}: {title}", anchor=False, width="content"
             )
