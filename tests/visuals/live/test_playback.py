@@ -119,6 +119,7 @@ def test_replaying_needs_no_torch() -> None:
         "class NoEngine:\n"
         "    def __init__(self, on_reply): pass\n"
         "    def send(self, command): raise AssertionError\n"
+        "    def retire(self): raise AssertionError\n"
         "hub = Hub(NoEngine)\n"
         "[trace] = read_bytes(to_json(trace_of([b'a'], [b'b', b'c'])).encode())\n"
         "run = hub.replay(trace, speed=1000.0)\n"
