@@ -21,6 +21,7 @@ from inference.commands.endpoint_arguments import (
     info_lines,
     stop_on_termination,
 )
+from inference.commands.prompts import add_column_argument
 from inference.records.arrivals import LoadPlan, RemoteRun, Spacing
 from inference.records.errors import EndpointError, InputError
 from inference.records.status import RunState
@@ -48,6 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
     prompts = parser.add_mutually_exclusive_group(required=True)
     prompts.add_argument("--prompt", action="append", help="a prompt; may be repeated")
     prompts.add_argument("--prompts", type=Path, help="a file of prompts, as for run")
+    add_column_argument(parser)
     loops = parser.add_mutually_exclusive_group(required=True)
     loops.add_argument(
         "--concurrency",

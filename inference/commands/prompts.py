@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +16,6 @@ from inference.records.prompts import Upload, UploadedPrompt, Uploads, UploadSet
 
 LONGEST_SHOWN = 72
 WHOLE_FILE = "the file"
-STRUCTURED = frozenset({"csv", "tsv", "parquet", "json", "jsonl"})
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -24,11 +24,16 @@ def add_parser(subparsers: Subparsers) -> None:
         "prompts", help="show what would be read from prompt files, and what is left out"
     )
     parser.add_argument("files", nargs="+", type=Path, help="text, tables, or JSON")
-    parser.add_argument("--column", default="", help="the column or key that holds the prompts")
+    add_column_argument(parser)
     parser.add_argument("--separator", default="", help="what separates prompts in a text file")
     parser.add_argument("--no-header", action="store_true", help="a table's first line is a prompt")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
+
+
+def add_column_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of what holds the prompts in a table or in JSON."""
+    parser.add_argument("--column", default="", help="the column or key that holds the prompts")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,12 +50,15 @@ def run(args: argparse.Namespace) -> int:
         read = replace(read, notes=(*read.notes, note))
     text = json.dumps(prompt_fields(read), indent=2) if args.json else "\n".join(_lines(read))
     write_stdout(f"{text}\n")
-    return 0
+    if read.prompts:
+        return 0
+    msg = "no prompt could be read; what is left out, and why, is on standard output"
+    raise InputError(msg)
 
 
 def _has_lines(path: Path, read: Uploads) -> bool:
     """Return whether a text file was read as one prompt of several lines."""
-    return path.suffix.lower().removeprefix(".") not in STRUCTURED and any(
+    return any(
         one.source == path.name and one.place == "whole" and "\n" in one.text
         for one in read.prompts
     )
@@ -65,6 +73,9 @@ def upload_of(path: Path) -> Upload:
     from inference.prompts.prompt_files import MAX_BYTES  # noqa: PLC0415  not on every GPU machine
 
     try:
+        if _is_named_pipe(path):
+            msg = f"{path} is a named pipe; write what comes of it into a file, and give that"
+            raise InputError(msg)
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -73,7 +84,12 @@ def upload_of(path: Path) -> Upload:
     return Upload(name=path.name, content=content)
 
 
-def read_prompts(path: Path) -> tuple[UploadedPrompt, ...]:
+def _is_named_pipe(path: Path) -> bool:
+    """Return whether a path is a pipe that may have no writer; the shell's own ones have one."""
+    return stat.S_ISFIFO(path.stat().st_mode) and path.parts[:2] != ("/", "dev")
+
+
+def read_prompts(path: Path, *, column: str = "") -> tuple[UploadedPrompt, ...]:
     """Return what ``run --prompts`` takes of a file, conversations too.
 
     A text file has a prompt a line; any other is read as the page's Compare reads it. What is left
@@ -82,11 +98,19 @@ def read_prompts(path: Path) -> tuple[UploadedPrompt, ...]:
     Raises:
         InputError: The file cannot be read, or holds no prompt.
     """
-    from inference.prompts.prompt_files import line_prompts, read_uploads  # noqa: PLC0415  as above
+    from inference.prompts.prompt_files import (  # noqa: PLC0415  as above
+        is_of_lines,
+        line_prompts,
+        read_uploads,
+    )
 
     upload = upload_of(path)
-    is_structured = upload.suffix in STRUCTURED
-    read = read_uploads((upload,), UploadSettings()) if is_structured else line_prompts(upload)
+    has_lines = is_of_lines(upload)
+    read = (
+        line_prompts(upload)
+        if has_lines
+        else read_uploads((upload,), UploadSettings(column=column))
+    )
     refused = next((one.reason for one in read.left_out if one.place == WHOLE_FILE), None)
     if refused is not None:
         msg = f"{path}: {refused}"
@@ -94,7 +118,7 @@ def read_prompts(path: Path) -> tuple[UploadedPrompt, ...]:
     for line in _remarks(read):
         sys.stderr.write(f"{line}\n")
     if not read.prompts:
-        wanted = " that could be read" if is_structured else "; write one on each line"
+        wanted = "; write one on each line" if has_lines else " that could be read"
         msg = f"{path} holds no prompt{wanted}"
         raise InputError(msg)
     return read.prompts
@@ -120,7 +144,8 @@ def prompt_fields(read: Uploads) -> dict[str, object]:
 
 
 def _lines(read: Uploads) -> Sequence[str]:
-    counts = f"{len(read.prompts):,} prompts, {len(read.left_out):,} left out"
+    prompts = "1 prompt" if len(read.prompts) == 1 else f"{len(read.prompts):,} prompts"
+    counts = f"{prompts}, {len(read.left_out):,} left out"
     return [
         counts,
         *(f"{one.source}, {one.place}: {_shown(one.text)}" for one in read.prompts),

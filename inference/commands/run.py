@@ -18,7 +18,7 @@ from inference.commands import (
 from inference.commands.captures import add_capture_argument, check_captures, parsed_capture
 from inference.commands.endpoint_arguments import add_key_argument, add_silence_argument
 from inference.commands.progress import ProgressLine
-from inference.commands.prompts import read_prompts
+from inference.commands.prompts import add_column_argument, read_prompts
 from inference.figures.device import notes_of
 from inference.figures.latency import latency_summaries
 from inference.models.tokenization import TextCodec
@@ -58,6 +58,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help="a text file with one prompt a line, or CSV, TSV, Parquet, JSON, JSON Lines, with "
         "prompts or conversations as the page's Compare takes them",
     )
+    add_column_argument(parser)
     parser.add_argument("--batch", action="store_true", help="run all prompts as one batch")
     add_batch_arguments(parser)
     parser.add_argument("--max-new-tokens", type=int, default=64, help="of each prompt")
@@ -161,7 +162,7 @@ def check_destination(out: str) -> None:
 
 
 def _order(args: argparse.Namespace) -> RunOrder:
-    read = () if args.prompt else read_prompts(args.prompts)
+    read = () if args.prompt else read_prompts(args.prompts, column=args.column)
     prompts = tuple(args.prompt) if args.prompt else tuple(one.text for one in read)
     return RunOrder(
         prompts=prompts,

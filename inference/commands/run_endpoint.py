@@ -117,7 +117,7 @@ def endpoint_order(args: argparse.Namespace) -> EndpointOrder:
     prompts = (
         [UploadedPrompt(source="", place="", text=text) for text in given]
         if given
-        else read_prompts(args.prompts)
+        else read_prompts(args.prompts, column=args.column)
     )
     if any(not one.text.strip() for one in prompts):
         msg = "a prompt is empty; write something"

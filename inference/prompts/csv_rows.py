@@ -65,19 +65,19 @@ def _delimiter(text: str, file: Upload) -> str:
         return "\t"
     if any(d in unquoted for d in DELIMITERS):
         return max(DELIMITERS, key=unquoted.count)
-    return next((one for one in DELIMITERS if _is_only_at_ends(text, one)), NO_DELIMITER)
+    ends = [one for one in DELIMITERS if _ends_rows(text, one)]
+    return ends[0] if ends else NO_DELIMITER
 
 
-def _is_only_at_ends(text: str, delimiter: str) -> bool:
-    """Return whether this delimiter leaves each of the first rows with one field that is not empty.
-
-    It does too where it does not occur outside quotes.
-    """
+def _ends_rows(text: str, delimiter: str) -> bool:
+    """Return whether a delimiter ends each of the first rows below the first, and parts nothing."""
     sample = text[:SAMPLE]
     is_cut = len(sample) < len(text)
     try:
         rows = list(csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter))
     except csv.Error:
         return False
-    rows = rows[:-1] if is_cut else rows
-    return all(not any(field.strip() for field in row[1:]) for row in rows)
+    below = [row for row in (rows[1:-1] if is_cut else rows[1:]) if any(one.strip() for one in row)]
+    return bool(below) and all(
+        len(row) > 1 and not any(one.strip() for one in row[1:]) for row in below
+    )

@@ -6,13 +6,14 @@ What one record holds is read in ``records``.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 from inference.prompts.conversations import is_chat, kind_of
 from inference.prompts.decoding import check_bytes, decoded
 from inference.prompts.orients import records_of_table
-from inference.prompts.records import CHATS, is_message, keys_in, prompt_of
+from inference.prompts.records import CHATS, is_message, keys_in, prompts_of, with_usual_names
 from inference.records.errors import InputError
 from inference.records.prompts import Entry, LeftOut, Upload, UploadSettings
 
@@ -21,6 +22,9 @@ LISTS = ("data", "prompts", "rows", "examples", "instances", "items", "questions
 NAMES_OF_ONE = ("id", "conversation_id", "uuid")
 MOST_VALUES = 2**22  # of one JSON text: parsed, each takes up to a hundred bytes
 MOST_LINES = 2**20
+BLANKS = " \t\r\n"  # between the values of JSON
+LONGEST_NUMBER = sys.int_info.default_max_str_digits
+TOO_LONG_A_NUMBER = f"it holds a number of more than {LONGEST_NUMBER:,} digits; write it as text"
 TOO_DEEP = "its lists and objects are nested too deep to be read; flatten it"
 
 
@@ -37,16 +41,9 @@ def json_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     try:
         value = _parsed(text)
     except InputError:
-        if not _is_json_lines(text):
-            raise
-        yield "it holds one JSON value a line (JSON Lines), and was read so"
-        yield from _line_entries(text, file, settings)
+        yield from _several_entries(text, file, settings)
         return
-    elements, note = _listed(value, settings)
-    if note:
-        yield note
-    for number, element in enumerate(elements, start=1):
-        yield prompt_of(element, (file.name, f"item {number}"), settings)
+    yield from _value_entries(value, file, settings)
 
 
 def json_lines_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
@@ -59,12 +56,69 @@ def json_lines_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry
     text, note = decoded(file.content)
     if note:
         yield note
-    if _is_one_list(text):
-        yield "it holds one JSON list and not one value a line, and was read so"
-        for number, element in enumerate(_listed(_parsed(text), settings)[0], start=1):
-            yield prompt_of(element, (file.name, f"item {number}"), settings)
+    values = None if _begins_with_a_whole_line(text) else _values(text)
+    if values is None:
+        yield from _line_entries(text, file, settings)
+    elif len(values) == 1:
+        kind = "list" if isinstance(values[0], list) else "value"
+        yield f"it holds one JSON {kind} and not one value a line, and was read so"
+        yield from _value_entries(values[0], file, settings)
+    else:
+        yield from _entries_of_values(values, file, settings)
+
+
+def _value_entries(value: object, file: Upload, settings: UploadSettings) -> Iterator[Entry]:
+    """Yield the prompts of the one value that a file is."""
+    elements, note = _listed(value, settings)
+    if note:
+        yield note
+    for number, element in enumerate(elements, start=1):
+        yield from prompts_of(element, (file.name, f"item {number}"), settings)
+
+
+def _several_entries(text: str, file: Upload, settings: UploadSettings) -> Iterator[Entry]:
+    """Yield the prompts of a file that is not one JSON value: one a line, or one after another.
+
+    Raises:
+        InputError: It is no JSON of these kinds either.
+    """
+    if _is_json_lines(text):
+        yield "it holds one JSON value a line (JSON Lines), and was read so"
+        yield from _line_entries(text, file, settings)
         return
-    yield from _line_entries(text, file, settings)
+    values = _values(text)
+    if values is None:
+        _parsed(text)  # which says what is wrong
+        return
+    yield from _entries_of_values(values, file, settings)
+
+
+def _entries_of_values(
+    values: list[Any], file: Upload, settings: UploadSettings
+) -> Iterator[Entry]:
+    yield f"it holds {len(values):,} JSON values one after another, and was read so"
+    for number, value in enumerate(values, start=1):
+        yield from prompts_of(value, (file.name, f"value {number}"), settings)
+
+
+def _values(text: str) -> list[Any] | None:
+    """Return JSON values that stand one after another; None where one of them is broken."""
+    _check_count(text)
+    decoder = json.JSONDecoder()
+    values: list[Any] = []
+    at = len(text) - len(text.lstrip(BLANKS + "\ufeff"))
+    try:
+        while at < len(text):
+            value, at = decoder.raw_decode(text, at)
+            values.append(value)
+            while text[at : at + 1] and text[at] in BLANKS:
+                at += 1
+            if len(values) > MOST_LINES:
+                msg = f"it holds more than {MOST_LINES:,} values; cut it into parts"
+                raise InputError(msg)
+    except (ValueError, RecursionError):
+        return None
+    return values or None
 
 
 def _listed(value: object, settings: UploadSettings) -> tuple[list[Any], str]:
@@ -76,6 +130,7 @@ def _listed(value: object, settings: UploadSettings) -> tuple[list[Any], str]:
         except InputError:
             note = ""  # a text that begins with a bracket
     if isinstance(value, dict):
+        value = with_usual_names(value)
         table = records_of_table(value, settings)
         if table is not None:
             return table
@@ -112,22 +167,18 @@ def _is_one_dialogue(value: dict[str, Any]) -> bool:
 
 def _is_json_lines(text: str) -> bool:
     """Tell whether the first line that is not blank is a whole JSON value, and not the only one."""
-    lines = [line for line in text.split("\n", 50) if line.strip()]
-    try:
-        return len(lines) > 1 and isinstance(_parsed(lines[0]), (dict, list, str))
-    except InputError:
-        return False
+    return sum(bool(line.strip()) for line in text.split("\n", 50)) > 1 and (
+        _begins_with_a_whole_line(text)
+    )
 
 
-def _is_one_list(text: str) -> bool:
-    """Tell whether a file named as JSON Lines is one JSON list over several lines."""
-    first = text.lstrip("\ufeff \r\n\t").partition("\n")[0].strip()
-    if first not in ("[", "[{"):
-        return False
+def _begins_with_a_whole_line(text: str) -> bool:
+    first = text.lstrip(BLANKS + "\ufeff").partition("\n")[0]
     try:
-        return isinstance(_parsed(text), list)
+        _parsed(first)
     except InputError:
         return False
+    return True
 
 
 def _line_entries(text: str, file: Upload, settings: UploadSettings) -> Iterator[Entry]:
@@ -142,23 +193,37 @@ def _line_entries(text: str, file: Upload, settings: UploadSettings) -> Iterator
         try:
             value = _parsed(line, is_line=True)
         except InputError as error:
-            yield LeftOut(source=place[0], place=place[1], reason=str(error))
+            values = _values(line)
+            if values is None:
+                yield LeftOut(source=place[0], place=place[1], reason=str(error))
+                continue
+            for part, one in enumerate(values, start=1):
+                yield from prompts_of(one, (place[0], f"{place[1]}, value {part}"), settings)
             continue
-        yield prompt_of(value, place, settings)
+        yield from prompts_of(value, place, settings)
 
 
 def _parsed(text: str, *, is_line: bool = False) -> Any:  # noqa: ANN401  JSON is anything
-    values = text.count(",") + text.count("[") + text.count("{")
-    if values > MOST_VALUES:
-        msg = f"it holds {values:,} values and {MOST_VALUES:,} are the most; cut it into parts"
-        raise InputError(msg)
+    _check_count(text)
     try:
         return json.loads(text.removeprefix("\ufeff"))
     except RecursionError as error:
         raise InputError(TOO_DEEP) from error
-    except ValueError as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        where = "" if is_line else f" in line {line}"  # the entry's own place says which line it is
-        msg = f"not valid JSON: {reason.lower()}{where}; check its quotes and commas"
+    except json.JSONDecodeError as error:
+        where = "" if is_line else f" in line {error.lineno}"  # an entry's place says which line
+        msg = f"not valid JSON: {error.msg.lower()}{where}; check its quotes and commas"
         raise InputError(msg) from error
+    except ValueError as error:  # Python reads no longer ones
+        raise InputError(TOO_LONG_A_NUMBER) from error
+
+
+def _check_count(text: str) -> None:
+    """Raise InputError where a text holds more values than are read.
+
+    Raises:
+        InputError: It does.
+    """
+    values = text.count(",") + text.count("[") + text.count("{")
+    if values > MOST_VALUES:
+        msg = f"it holds {values:,} values and {MOST_VALUES:,} are the most; cut it into parts"
+        raise InputError(msg)

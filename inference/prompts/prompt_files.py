@@ -33,7 +33,9 @@ __all__ = ["LeftOut", "Upload", "UploadSettings", "UploadedPrompt", "Uploads"]
 MAX_BYTES = 50 * 2**20
 MAX_PROMPTS = 10_000
 MAX_ENTRIES = 200_000  # of one file, prompts or not
-SUFFIXES = ("txt", "md", "csv", "tsv", "parquet", "json", "jsonl")
+SUFFIXES = ("txt", "md", "csv", "tsv", "parquet", "json", "jsonl", "ndjson")
+PLAIN = frozenset({"txt", "md", ""})
+NO_ENTRY = "it has no row, line or element that could be a prompt; add one"
 PASTED = "pasted text"
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 BLANK_LINE = "a blank line"
@@ -102,15 +104,24 @@ def columns_of(file: Upload, settings: UploadSettings) -> tuple[str, ...]:
         return ()  # reading it says why
 
 
+def is_of_lines(file: Upload) -> bool:
+    """Return whether a file is plain text, of which ``run`` takes each line as a prompt."""
+    return file.suffix in PLAIN
+
+
 def _entries_of(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     """Yield what a file holds; a file that cannot be read is left out as a whole."""
     try:
         _check_size(file)
+        has_notes_only = True
         for number, entry in enumerate(_reader(file)(file, settings)):
             if number >= MAX_ENTRIES:
                 yield f"its first {MAX_ENTRIES:,} entries are read, and it has more"
                 return
+            has_notes_only = has_notes_only and isinstance(entry, str)
             yield entry
+        if has_notes_only:
+            yield LeftOut(source=file.name, place="the file", reason=NO_ENTRY)
     except InputError as error:
         yield LeftOut(source=file.name, place="the file", reason=str(error))
 
@@ -120,25 +131,25 @@ def _check_size(file: Upload) -> None:
         msg = "it is empty; choose another file"
         raise InputError(msg)
     if len(file.content) > MAX_BYTES:
-        msg = f"it has {len(file.content) / 2**20:.0f} MiB and {MAX_BYTES >> 20} MiB is the most; "
-        msg += "cut it into parts"
+        msg = f"it has more than {MAX_BYTES >> 20} MiB, which is the most; cut it into parts"
         raise InputError(msg)
 
 
 def _reader(file: Upload) -> _Reader:
     readers: dict[str, _Reader] = {
-        "txt": _text_entries,
-        "md": _text_entries,
+        **dict.fromkeys(PLAIN, _text_entries),
         "csv": csv_entries,
         "tsv": csv_entries,
         "parquet": parquet_entries,
         "json": json_entries,
         "jsonl": json_lines_entries,
+        "ndjson": json_lines_entries,
     }
     reader = readers.get(file.suffix)
     if reader is None:
+        check_bytes(file)
         kinds = ", ".join(f".{suffix}" for suffix in SUFFIXES)
-        msg = f"files of this kind are not read; give one of {kinds}"
+        msg = f"files of this kind are not read; give one of {kinds}, or name a plain text .txt"
         raise InputError(msg)
     return reader
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inference.prompts.conversations import (
@@ -62,6 +62,7 @@ COMPANIONS = (
     "parent",
     "parent_message_id",
 )
+USUAL_NAMES = frozenset((*KEYS, *COMPANIONS))
 BETWEEN_OBJECTS = re.compile(r"\}\s*\n\s*\{")
 LONGEST_INSIDE = 1 << 20
 LONGEST_LITERAL = 1 << 15  # of Python's notation, whose reader takes a hundred times its text
@@ -82,10 +83,50 @@ def prompt_of(value: object, place: tuple[str, str], settings: UploadSettings) -
     return UploadedPrompt(source=source, place=where, text=text, turns=tuple(turns))
 
 
-def keys_in(value: Mapping[str, object], settings: UploadSettings) -> list[str]:
+def prompts_of(value: object, place: tuple[str, str], settings: UploadSettings) -> Iterator[Entry]:
+    """Yield the prompts of one value of a JSON file: of a list of texts as ``prompt``, one each."""
+    parts = _apart(value, settings)
+    for number, part in enumerate(parts, start=1):
+        source, where = place
+        of = f", prompt {number} of {len(parts)}" if len(parts) > 1 else ""
+        yield prompt_of(part, (source, f"{where}{of}"), settings)
+
+
+def _apart(value: object, settings: UploadSettings) -> list[object]:
+    """Return a request for completions of several prompts as a record for each of them."""
+    if not isinstance(value, dict):
+        return [value]
+    record = with_usual_names(value)
+    body = record.get("body")
+    if isinstance(body, dict) and not keys_in(record, settings):
+        return _apart(body, settings) if "prompt" in body else [value]
+    texts = record.get("prompt")
+    if not isinstance(texts, list) or keys_in(record, settings)[:1] != ["prompt"]:
+        return [value]
+    is_several = len(texts) > 1 and all(isinstance(one, str) for one in texts)
+    return [{**record, "prompt": one} for one in texts] if is_several else [value]
+
+
+def with_usual_names(record: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a record with the usual names in small letters, as tables are read too."""
+    small = {name: name.casefold() for name in record if isinstance(name, str)}
+    return {
+        small[name] if small.get(name) in USUAL_NAMES and small[name] not in record else name: value
+        for name, value in record.items()
+    }
+
+
+def keys_in(value: Mapping[Any, object], settings: UploadSettings) -> list[str]:
     """Return the keys of a record that may hold its prompt, the likeliest first."""
     wanted = (settings.column,) if settings.column else KEYS
-    return [key for key in wanted if value.get(key) is not None]
+    if any(key in value for key in wanted):
+        return [key for key in wanted if value.get(key) is not None]
+    small = {
+        name.casefold(): name
+        for name, held in value.items()
+        if isinstance(name, str) and held is not None
+    }
+    return [small[key.casefold()] for key in wanted if key.casefold() in small]
 
 
 def _turns_of(value: object, settings: UploadSettings) -> tuple[list[ChatMessage], list[str]]:
@@ -101,10 +142,11 @@ def _turns_of(value: object, settings: UploadSettings) -> tuple[list[ChatMessage
     if not isinstance(value, dict):
         msg = f"it is {kind_of(value)}, no text"
         raise InputError(msg)
-    body = value.get("body")
-    if isinstance(body, dict) and not keys_in(value, settings):
+    record = with_usual_names(value)
+    body = record.get("body")
+    if isinstance(body, dict) and not keys_in(record, settings):
         return _turns_of(body, settings)  # a request, as batches of OpenAI's have them
-    return _turns_of_record(value, settings)
+    return _turns_of_record(record, settings)
 
 
 def _turns_of_list(value: Sequence[object]) -> tuple[list[ChatMessage], list[str]]:
@@ -126,11 +168,10 @@ def _turns_of_record(
     keys = keys_in(record, settings)
     if not keys:
         raise InputError(_lacks_a_prompt(record, settings))
-    _check_is_asked(record)
     key = keys[0]
+    _check_is_asked(key, record)
     turns, dropped = _turns_under(key, record)
-    if key != "instruction" and isinstance(record.get("context"), str) and record["context"]:
-        dropped.append("without its context")
+    dropped += [f"without its {name}" for name in _not_read(key, keys[1:], record)]
     if parent_of(record) is not None and "role" in record:
         dropped.append("without the turns before it")
     system = next((record[name] for name in SYSTEMS if isinstance(record.get(name), str)), "")
@@ -139,6 +180,20 @@ def _turns_of_record(
     if system and not has_system and not is_its_own:
         turns = [("system", system), *turns]
     return turns, dropped
+
+
+def _not_read(key: str, others: Sequence[str], record: Mapping[str, object]) -> list[str]:
+    """Return what a record holds beside its prompt that could belong to it, and is not read."""
+    names = [*others, "context", *([] if _pairs(record) else ["history"])]
+    if key == "instruction":
+        joined = next((one for one in UNDER_INSTRUCTION if _has_text(record.get(one))), None)
+        names = [one for one in names if one != joined]
+    return [one for one in dict.fromkeys(names) if one != key and _holds(record.get(one))]
+
+
+def _holds(value: object) -> bool:
+    """Return whether a value is text, a list or an object that is not empty."""
+    return _has_text(value) or (isinstance(value, list | dict) and bool(value))
 
 
 def _turns_under(key: str, record: dict[str, Any]) -> tuple[list[ChatMessage], list[str]]:
@@ -152,15 +207,19 @@ def _turns_under(key: str, record: dict[str, Any]) -> tuple[list[ChatMessage], l
         if listed is None:
             return [*_history(record), ("user", _with_input(key, content, record))], []
         content = listed
+    dropped = ["without its history"] if _pairs(record) else []
     if not isinstance(content, list):
         msg = f"its {key} is {kind_of(content)}, no text"
         raise InputError(msg)
     texts = [one for one in content if isinstance(one, str)]
     if not content or len(texts) != len(content):
-        return asked_turns(content), []
+        return asked_turns(content), dropped
     if key in ALTERNATING and len(texts) > 1:
-        return alternating(texts), []
-    return [("user", texts[0])], [f"first of {len(texts)} turns"] if len(texts) > 1 else []
+        return alternating(texts), dropped
+    return [("user", texts[0])], [
+        *([f"first of {len(texts)} turns"] if len(texts) > 1 else []),
+        *dropped,
+    ]
 
 
 def _listed_in(key: str, text: str) -> list[object] | None:
@@ -189,22 +248,36 @@ def _has_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _history(record: Mapping[str, object]) -> list[ChatMessage]:
-    """Return the earlier turns of a record, which has them as pairs."""
+def _pairs(record: Mapping[str, object]) -> list[list[object]]:
+    """Return the earlier turns of a record as pairs, which tables hold as text; none if it is not.
+
+    What else stands under ``history`` is not read.
+    """
     pairs = record.get("history")
+    pairs = _inside(pairs) if isinstance(pairs, str) else pairs
     if not isinstance(pairs, list) or not all(isinstance(one, list) for one in pairs):
         return []
-    texts = [text for pair in pairs for text in pair]
-    if any(len(pair) != 2 for pair in pairs) or not all(isinstance(one, str) for one in texts):  # noqa: PLR2004  as above
+    return pairs
+
+
+def _history(record: Mapping[str, object]) -> list[ChatMessage]:
+    """Return the earlier turns of a record.
+
+    Raises:
+        InputError: They are lists, and not pairs of texts.
+    """
+    pairs = _pairs(record)
+    texts = [text for pair in pairs for text in pair if isinstance(text, str)]
+    if any(len(pair) != 2 for pair in pairs) or len(texts) != 2 * len(pairs):  # noqa: PLR2004  as above
         msg = "its history does not hold pairs of two texts"
         raise InputError(msg)
     return [(("user", "assistant")[index % 2], text) for index, text in enumerate(texts)]
 
 
-def _check_is_asked(record: Mapping[str, object]) -> None:
+def _check_is_asked(key: str, record: Mapping[str, object]) -> None:
     """Raise InputError where a row of a conversation tree is the model's and not the asker's."""
     role = record.get("role")
-    is_row = any(isinstance(record.get(name), str) for name in ("text", "content"))
+    is_row = isinstance(record.get(key), str)
     meant = ROLES.get(str(role)) or ("tool" if str(role) in TOOL_ROLES else "user")
     if role is None or not is_row or meant == "user":
         return
@@ -214,12 +287,15 @@ def _check_is_asked(record: Mapping[str, object]) -> None:
 
 
 def _lacks_a_prompt(record: Mapping[str, object], settings: UploadSettings) -> str:
-    wanted = settings.column or ", ".join(USUAL_KEYS)
+    empty = [name for name in record if name in KEYS or name == settings.column]
     has = ", ".join(str(key)[:40] for key in list(record)[:SHOWN_KEYS]) or "nothing"
+    if empty:
+        return f"its {empty[0]} holds nothing (null); it has {has}. Fill it, or leave the entry out"
+    wanted = settings.column or ", ".join(USUAL_KEYS)
     msg = f"it has none of {wanted}; it has {has}"
     if not settings.column:
         msg += f", and none of {', '.join(KEYS[len(USUAL_KEYS) :])}"
-    return msg
+    return f"{msg}. Name the key that holds the prompt (--column)"
 
 
 def _inside(text: str) -> object:

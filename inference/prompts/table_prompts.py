@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from inference.prompts.csv_rows import csv_rows
 from inference.prompts.decoding import check_bytes, decoded
+from inference.prompts.parquet_rows import opened, parquet_rows
 from inference.prompts.records import ALTERNATING, CHATS, COMPANIONS, KEYS, prompt_of
-from inference.records.errors import InputError, first_line
+from inference.records.errors import InputError
 from inference.records.prompts import Entry, LeftOut, Upload, UploadSettings
 
 MAX_ROWS = 100_000
-MAX_CHARACTERS = 2**28  # of all rows of a Parquet file, which repeats a text for next to nothing
-BATCH_ROWS = 64
-# What reading a damaged Parquet file raises; names and texts that are no UTF-8 the last.
-DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 LONGEST_NAME = 60  # of a column that has no usual one
 SHOWN_COLUMNS = 12
-LONGEST_REASON = 160
 # A name of a column, as opposed to a prompt in a file without a header.
 LIKE_A_NAME = re.compile(r"[^\W\d]\w*([ _./-]\w+){0,2}")
 
@@ -53,17 +49,21 @@ def csv_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     names = _names(first, has_header=has_header)
     column = _column(names, settings, may_be_only=True)
     yield from _notes_on_columns(names, column, settings, first, has_header=has_header)
+    twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
+    if twice:
+        yield f"it has several columns of the name {', '.join(twice)}; the first of them is read"
     if not has_header:
         rows = _with_first(first, rows)
     places = [(name, names.index(name)) for name in _read_columns(names, column, settings)]
     for number, row in enumerate(rows, start=1):
         place = (file.name, f"row {number}")
         if len(row) != len(names):
-            reason = f"it has {len(row)} fields where the first row has {len(names)}"
+            fields = "1 field" if len(row) == 1 else f"{len(row)} fields"
+            reason = f"it has {fields} where the first row has {len(names)}"
             yield LeftOut(source=place[0], place=place[1], reason=reason)
         else:
             cells = {name: row[index] or None for name, index in places}
-            yield _entry(cells, column, place)
+            yield _entry(cells, column, place, settings)
 
 
 def parquet_columns(file: Upload) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def parquet_columns(file: Upload) -> tuple[str, ...]:
     Raises:
         InputError: It cannot be read as Parquet.
     """
-    return tuple(_parquet(file).schema_arrow.names)
+    return tuple(opened(file).schema_arrow.names)
 
 
 def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
@@ -81,54 +81,24 @@ def parquet_entries(file: Upload, settings: UploadSettings) -> Iterator[Entry]:
     Raises:
         InputError: It is no Parquet, has no such column, or the column is of no use.
     """
-    table = _parquet(file)
+    table = opened(file)
     names = tuple(table.schema_arrow.names)
     column = _column(names, settings, may_be_only=False)
+    columns = _read_columns(names, column, settings)
+    twice = next((name for name in columns if names.count(name) > 1), None)
+    if twice is not None:
+        msg = f"it has {names.count(twice)} columns of the name {twice}; give each its own"
+        raise InputError(msg)
     _check_type(column, table.schema_arrow.field(column).type)
     yield from _notes_on_columns(names, column, settings)
     if table.metadata.num_rows > MAX_ROWS:
         yield f"it has {table.metadata.num_rows:,} rows; the first {MAX_ROWS:,} are read"
-    number = characters = 0
-    try:
-        for cells in _parquet_rows(file, _read_columns(names, column, settings)):
-            number += 1
-            if number > MAX_ROWS:
-                return
-            characters += sum(_characters(one) for one in cells.values())
-            if characters > MAX_CHARACTERS:
-                yield f"its rows unfold to more than {MAX_CHARACTERS:,} characters; the first " + (
-                    f"{number - 1:,} are read"
-                )
-                return
-            yield _entry(cells, column, (file.name, f"row {number}"))
-    except DAMAGED as error:
-        msg = (
-            f"it is damaged after row {number}: {first_line(error)[:LONGEST_REASON]}; make it again"
-        )
-        raise InputError(msg) from error
-
-
-def _parquet_rows(file: Upload, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield rows one after another; a text that many rows share is held once until its row."""
-    table = _parquet(file)
-    leaves = [table.schema.column(number) for number in range(len(table.schema))]
-    texts = [
-        leaf.path
-        for leaf in leaves
-        if leaf.path.split(".")[0] in columns and leaf.physical_type == "BYTE_ARRAY"
-    ]
-    shared = pq.ParquetFile(pa.BufferReader(file.content), read_dictionary=texts)
-    for batch in shared.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
-        parts = [(name, batch.column(name)) for name in columns]
-        for row in range(batch.num_rows):
-            yield {name: part[row].as_py() for name, part in parts}
-
-
-def _characters(cell: object) -> int:
-    if isinstance(cell, str):
-        return len(cell)
-    parts = cell.values() if isinstance(cell, dict) else cell if isinstance(cell, list) else ()
-    return sum(_characters(one) for one in parts)
+    rows = itertools.islice(parquet_rows(file, columns), MAX_ROWS)
+    for number, cells in enumerate(rows, start=1):
+        if isinstance(cells, str):
+            yield cells
+        else:
+            yield _entry(cells, column, (file.name, f"row {number}"), settings)
 
 
 def _csv_text(file: Upload) -> tuple[str, str]:
@@ -171,7 +141,7 @@ def _column(names: tuple[str, ...], settings: UploadSettings, *, may_be_only: bo
         return names[0]
     listed = ", ".join(name[:40] for name in names[:SHOWN_COLUMNS]) or "none"
     msg = f"it has no column {wanted[0]}; its columns are {listed}. Choose one of them as the "
-    msg += "column, or switch the header off if the first line is a prompt already"
+    msg += "column (--column), or switch the header off (--no-header) if the first line is a prompt"
     raise InputError(msg)
 
 
@@ -202,22 +172,15 @@ def _notes_on_columns(
         yield f"its first line, {column!r}, is taken for the name of its one column"
 
 
-def _entry(cells: dict[str, Any], column: str, place: tuple[str, str]) -> Entry:
+def _entry(
+    cells: dict[str, Any], column: str, place: tuple[str, str], settings: UploadSettings
+) -> Entry:
     """Return the prompt of a row, read as the record that its cells are."""
     value = "" if cells[column] is None else cells[column]
     key = column.casefold() if column.casefold() in KEYS else KEYS[0]
     beside = {name.casefold(): cell for name, cell in cells.items() if name != column}
-    return prompt_of({**beside, key: value}, place, UploadSettings(column=key))
-
-
-def _parquet(file: Upload) -> pq.ParquetFile:
-    try:
-        return pq.ParquetFile(pa.BufferReader(file.content))
-    except DAMAGED as error:
-        msg = (
-            f"it is no Parquet file or damaged: {first_line(error)[:LONGEST_REASON]}; make it again"
-        )
-        raise InputError(msg) from error
+    chosen = UploadSettings(column=key) if settings.column else UploadSettings()
+    return prompt_of({**beside, key: value}, place, chosen)
 
 
 def _is_text(kind: Any) -> bool:  # noqa: ANN401  pyarrow is not typed

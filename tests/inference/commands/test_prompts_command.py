@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from inference.__main__ import main
 from inference.commands.prompts import read_prompts
+from inference.records.errors import InputError
 
 FILES = Path(__file__).parent / "prompt_files"
 COUNTS = {
@@ -86,7 +88,7 @@ def test_without_json_each_prompt_is_a_line(capsys: pytest.CaptureFixture[str]) 
     assert main(["prompts", str(FILES / "P25_oasst.jsonl")]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("1 prompts, ")
+    assert lines[0].startswith("1 prompt, ")
     assert any("an answer, no prompt" in line for line in lines)
 
 
@@ -126,5 +128,57 @@ def test_a_text_file_of_several_lines_is_said_to_be_read_by_lines_elsewhere(
     assert main(["prompts", str(path)]) == 0
 
     out = capsys.readouterr().out
-    assert out.startswith("1 prompts, ")
+    assert out.startswith("1 prompt, ")
     assert "`run --prompts` takes each line" in out
+
+
+def test_nothing_to_read_is_exit_code_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table of a first line only gave no prompts, no word and exit code 0."""
+    path = tmp_path / "header.csv"
+    path.write_text("prompt\n", encoding="utf-8")
+
+    assert main(["prompts", str(path), "--json"]) == 2
+
+    said = capsys.readouterr()
+    [left] = json.loads(said.out)["left_out"]
+    assert "no row, line or element" in left["reason"]
+    assert "no prompt could be read" in said.err
+
+
+@pytest.mark.parametrize("name", ["a.yaml", "a.ndjson", "a.jsonl", "a.md", "prompts"])
+def test_run_reads_what_prompts_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """YAML and .ndjson were refused by one of them and run line by line by the other."""
+    path = tmp_path / name
+    path.write_text('{"prompt": "Hi"}\n', encoding="utf-8")
+
+    code = main(["prompts", str(path), "--json"])
+    read = json.loads(capsys.readouterr().out)
+
+    if code:
+        with pytest.raises(InputError, match="files of this kind are not read"):
+            read_prompts(path)
+    else:
+        assert [one.text for one in read_prompts(path)] == [one["text"] for one in read["prompts"]]
+    assert (code == 2) == (name == "a.yaml")
+
+
+def test_run_takes_a_column_that_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"prompt": "no", "goal": "yes"}\n', encoding="utf-8")
+
+    assert [one.text for one in read_prompts(path, column="goal")] == ["yes"]
+
+
+def test_a_named_pipe_is_refused_and_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pipe.json"
+    os.mkfifo(path)
+
+    assert main(["prompts", str(path)]) == 2
+
+    assert "is a named pipe" in capsys.readouterr().err

@@ -120,7 +120,7 @@ def test_rows_of_another_length_are_left_out_by_their_number() -> None:
 
     assert texts(uploads) == ["one", "three"]
     assert [(one.place, one.reason) for one in uploads.left_out] == [
-        ("row 2", "it has 1 fields where the first row has 2")
+        ("row 2", "it has 1 field where the first row has 2")
     ]
 
 
@@ -248,7 +248,7 @@ def test_any_encoding_that_can_be_recognised_is_read(encoding: str, note: str) -
         ("a.json", b"[1, 2", "not valid JSON"),
         ("a.json", b"3", "it holds a number where a list of prompts was expected"),
         ("a.exe", b"text", "give one of .txt, .md, .csv"),
-        ("noname", b"text", "give one of .txt"),
+        ("a.log", b"text", "give one of .txt"),
         ("a.txt", b"   ", "empty"),
     ],
 )
@@ -260,7 +260,7 @@ def test_a_file_of_no_use_is_a_sentence(name: str, content: bytes, sentence: str
 
 
 def test_a_file_of_a_hundred_megabytes_is_a_sentence() -> None:
-    assert "50 MiB is the most" in reason(read("a.txt", b"x" * (2 * MAX_BYTES)))
+    assert "more than 50 MiB, which is the most" in reason(read("a.txt", b"x" * (2 * MAX_BYTES)))
 
 
 def test_ten_thousand_prompts_are_read_and_no_more() -> None:

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from inference.prompts import table_prompts
+from inference.prompts import parquet_rows
+from inference.prompts.parquet_pages import page_sizes
 from inference.prompts.prompt_files import Upload, Uploads, UploadSettings, read_uploads
+from inference.records.errors import InputError
 
 QUESTIONS = ["What is a token?", "What is a batch?"]
 FRAME = pd.DataFrame({"id": [7, 8], "prompt": QUESTIONS})
@@ -226,6 +228,104 @@ def test_a_choice_that_drops_something_says_so() -> None:
     assert "its column prompt is read, and text is not" in both.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("value", "dropped"),
+    [
+        ({"prompt": "Hi", "messages": CHAT}, "without its messages"),
+        ({"text": "Hi", "messages": CHAT}, "without its messages"),
+        ({"prompt": "Hi", "text": "Hello"}, "without its text"),
+        ({"prompt": "Hi", "instruction": "Hello"}, "without its instruction"),
+        ({"prompt": "Hi", "input": "A text."}, "without its input"),
+        ({"prompt": "Hi", "history": "earlier"}, "without its history"),
+        ({"messages": CHAT[:1], "history": [["a", "b"]]}, "without its history"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value),
+)
+def test_what_a_record_holds_beside_its_prompt_is_read_or_named(
+    value: dict[str, object], dropped: str
+) -> None:
+    """JSON dropped a chat beside a prompt without a word, and so did tables an input."""
+    [one] = record(value).prompts
+
+    assert one.place == f"line 1, {dropped}"
+    assert record({**value, dropped.rpartition(" ")[2]: None}).prompts[0].place == "line 1"
+
+
+def test_tables_have_history_and_roles_as_text() -> None:
+    history = read("a.csv", 'prompt,history\nWhy?,"[[""Hi"",""Hello""]]"\n')
+    beside = read("a.csv", "prompt,input\nDo,this\n")
+    [left] = read("a.csv", "prompt,role\nDone,assistant\n").left_out
+
+    assert history.prompts[0].turns == CHAT_TURNS
+    assert beside.prompts[0].place == "row 1, without its input"
+    assert "its role is assistant" in left.reason
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.ndjson"])
+@pytest.mark.parametrize(
+    "content",
+    ['{"prompt":"a"}{"prompt":"b"}', '{"prompt":"a"}\n{"prompt":"b"} {"prompt":"c"}',
+     '{\n "prompt": "a"\n}\n{\n "prompt": "b"\n}\n', '"a" "b"'],
+    ids=["together", "lines and together", "as jq prints", "texts"],
+)  # fmt: skip
+def test_values_one_after_another_are_read(name: str, content: str) -> None:
+    uploads = read(name, content)
+
+    assert texts(uploads) == ["a", "b", "c"][: content.count("prompt") or 2]
+    assert uploads.left_out == ()
+
+
+def test_a_line_of_json_lines_needs_no_other() -> None:
+    assert read("a.jsonl", '{"prompt": "a"}').notes == ()
+    pretty = read("a.jsonl", '{\n "prompt": "a"\n}')
+    assert texts(pretty) == ["a"]
+    assert "it holds one JSON value and not one value a line" in pretty.notes[0]
+
+
+def test_several_texts_as_a_prompt_are_several_prompts() -> None:
+    uploads = record({"body": {"model": "m", "prompt": ["Hi", "Why?"]}})
+
+    assert texts(uploads) == texts(record({"prompt": ["Hi", "Why?"]})) == ["Hi", "Why?"]
+    assert uploads.prompts[1].place == "line 1, prompt 2 of 2"
+
+
+def test_keys_are_found_in_any_case_as_columns_are() -> None:
+    values = [{"Prompt": "Hi", "System": "Be brief."}, {"GOAL": "Hi"}, {"Messages": CHAT}]
+
+    assert record(values[0]).prompts[0].turns == (("system", "Be brief."), ("user", "Hi"))
+    chosen = read("a.jsonl", json.dumps(values[1]), UploadSettings(column="goal"))
+    assert texts(chosen) == ["Hi"]
+    assert read("a.json", json.dumps({"Data": [values[2]]})).prompts[0].turns == CHAT_TURNS
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"messages": null}', "its messages holds nothing (null)"),
+        ('{"goal": "x"}', "(--column)"),
+        ('{"prompt": ' + "1" * 10_000 + "}", "a number of more than 4,300 digits"),
+    ],
+    ids=["null", "another key", "a long number"],
+)
+def test_refusals_say_what_is_there_and_what_to_do(content: str, words: str) -> None:
+    [left] = read("a.jsonl", content).left_out
+
+    assert words in left.reason
+    assert "it has none of prompt, text, messages" not in left.reason or "goal" in left.reason
+
+
+@pytest.mark.parametrize("content", ["[]", '{"data": []}', "prompt,id\n"])
+def test_a_file_of_no_entry_says_so(content: str) -> None:
+    [left] = read("a.csv" if "," in content else "a.json", content).left_out
+
+    assert "no row, line or element" in left.reason
+
+
+def test_what_ends_every_row_of_one_column_is_no_text() -> None:
+    assert texts(read("a.csv", "prompt\nHello;\nBye;\n")) == ["Hello", "Bye"]
+    assert texts(read("a.csv", "prompt\nint x;\nWhy?\n")) == ["int x;", "Why?"]
+
+
 @pytest.mark.parametrize("end", ["\r", "\n", "\r\n"])
 @pytest.mark.parametrize(
     ("name", "lines"),
@@ -306,9 +406,10 @@ def test_chats_in_cells_are_read_as_numpy_prints_them_or_left_out() -> None:
     assert "begin like a list" in left.reason
 
 
-def parquet(columns: dict[str, Any]) -> bytes:
+def parquet(columns: Any, **settings: Any) -> bytes:  # noqa: ANN401  pyarrow is not typed
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink)
+    table = columns if isinstance(columns, pa.Table) else pa.table(columns)
+    pq.write_table(table, sink, **settings)
     return sink.getvalue().to_pybytes()
 
 
@@ -332,18 +433,86 @@ def test_a_text_that_parquet_repeats_is_read_within_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A file of kilobytes unfolded to gigabytes: each row names the same text of a megabyte."""
-    monkeypatch.setattr(table_prompts, "MAX_CHARACTERS", 3 << 20)
-    column = pa.array(["x" * (1 << 20)] * 1000).dictionary_encode()
+    monkeypatch.setattr(parquet_rows, "MOST_UNFOLDED", 7 << 19)
+    column = pa.array(["x" * (1 << 20)] * 100).dictionary_encode()
 
     uploads = read("a.parquet", parquet({"prompt": column}))
 
-    chats = [[{"role": "user", "content": "x" * (1 << 20)}]] * 1000
+    chats = [[{"role": "user", "content": "x" * (1 << 20)}]] * 100
     nested = read("a.parquet", parquet({"messages": chats}))
 
     assert len(uploads.prompts) == len(nested.prompts) == 1
-    assert (len(uploads.left_out), len(nested.left_out)) == (2, 1)
-    assert "unfold to more than 3,145,728 characters; the first 3 are read" in uploads.notes[0]
-    assert "the first 2 are read" in nested.notes[0]
+    assert len(uploads.left_out) == len(nested.left_out) == 2
+    for one in (uploads, nested):
+        assert "unfold to more than 3 MiB; the first 3 are read" in one.notes[0]
+
+
+def test_chats_of_several_row_groups_are_read() -> None:
+    """Texts of several groups in one batch were refused as damaged."""
+    rows = [[{"role": "user", "content": f"{n} " * 50}] for n in range(40)]
+
+    uploads = read("a.parquet", parquet({"messages": rows}, row_group_size=10))
+
+    assert len(uploads.prompts) == 40
+    assert uploads.left_out == ()
+
+
+def test_a_cell_of_a_gigabyte_is_refused_before_it_is_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file of 58 KB with one cell of 1.9 GB took 11 GB and gave nothing."""
+    monkeypatch.setattr(parquet_rows, "LARGEST_PAGE", 1 << 20)
+    for has_dictionary in (True, False):
+        content = parquet({"prompt": ["x" * (2 << 20)]}, use_dictionary=has_dictionary)
+
+        [left] = read("a.parquet", content).left_out
+
+        assert "a page of its column prompt unfolds to 2 MiB and 1 MiB is the most" in left.reason
+
+
+def test_a_first_row_that_unfolds_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_rows, "MOST_UNFOLDED", 1 << 20)
+    chat = [{"role": "user", "content": "x" * (1 << 19)}] * 8
+
+    [left] = read("a.parquet", parquet({"messages": [chat]})).left_out
+
+    assert "its first row unfolds to 4 MiB and 1 MiB is the most" in left.reason
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_headers_of_pages_say_what_they_hold(version: str, compression: str) -> None:
+    texts_ = [f"{n:06}" for n in range(5000)]
+    content = parquet(
+        {"prompt": texts_},
+        data_page_version=version,
+        compression=compression,
+        data_page_size=4096,
+        use_dictionary=False,
+    )
+    chunk = pq.ParquetFile(pa.BufferReader(content)).metadata.row_group(0).column(0)
+
+    sizes = page_sizes(content, chunk.data_page_offset, chunk.total_compressed_size)
+
+    assert sizes.value_count == 5000
+    assert 50_000 <= sizes.total_bytes <= chunk.total_uncompressed_size
+    assert sizes.largest_bytes < 20_000
+
+
+def test_pages_without_a_header_are_damaged() -> None:
+    for content in (b"", b"\x15", b"\xff" * 40, bytes(40), b"\x1b" * 40):
+        with pytest.raises(InputError, match="damaged"):
+            page_sizes(content, 0, 40)
+
+
+def test_two_columns_of_one_name_are_named() -> None:
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["prompt", "prompt"])
+
+    [left] = read("a.parquet", parquet(twice)).left_out
+    table = read("a.csv", "prompt,prompt\na,b\n")
+
+    assert "2 columns of the name prompt" in left.reason
+    assert "several columns of the name prompt; the first of them is read" in table.notes[0]
 
 
 def test_a_first_line_of_megabytes_is_no_name_of_a_column() -> None:
