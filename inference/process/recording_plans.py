@@ -110,7 +110,7 @@ def recording_plans() -> dict[str, RecordingPlan]:
         "chunked-prefill": RecordingPlan(
             orders=(
                 replace(
-                    _arriving(["Count from one to fifty.", long_prompt], 24, gap_s=0.3),
+                    _arriving(["Count from one to fifty.", long_prompt], 24, gap_s=0.1),
                     chunk_tokens=CHUNK_TOKENS,
                 ),
             )
