@@ -161,7 +161,10 @@ class Recorder:
         if best is None:
             msg = "no run was made; give at least one try"
             raise BackendError(msg)
-        self._say(f"kept with {disturbance(best)} of {len(best.events)} steps disturbed")
+        self._say(
+            f"kept, {len(best.events)} steps; disturbed ones, points above a roof and notes: "
+            f"{disturbance(best)}"
+        )
         return best
 
     def _run(self, order: RunOrder, samplings: Sequence[Sampling]) -> RunTrace:
