@@ -7,6 +7,7 @@ to the next that is free, so that the fixtures of a file are made once.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Generator
 from pathlib import Path
@@ -27,6 +28,21 @@ LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
 # Folders whose files share a server or a large model, so that one worker takes them all; the
 # longest first.
 TOGETHER = ("tests/browser/pages/", "tests/browser/live/", "tests/golden/")
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Generator[None]:
+    """Let a test run an event loop of its own.
+
+    Playwright's is left running between two tests of a worker that has driven a browser.
+    """
+    if request.node.get_closest_marker("browser"):
+        yield
+        return
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(loop)
 
 
 @pytest.fixture(scope="session")

@@ -110,12 +110,12 @@ CHAPTERS = (
     Chapter(
         slug=Slug.WEIGHT_REUSE,
         panels=("weights",),
-        variants=(YOURS, SHORT, Variant(name="your prompt 8 times", repeats=8)),
+        variants=(YOURS, SHORT, Variant(name="8 copies of it", repeats=8)),
     ),
     Chapter(
         slug=Slug.ROOFLINE,
         panels=("roofline",),
-        variants=(YOURS, SHORT, Variant(name="your prompt 8 times", repeats=8)),
+        variants=(YOURS, SHORT, Variant(name="8 copies of it", repeats=8)),
         has_roofs=True,
     ),
     Chapter(

@@ -222,7 +222,7 @@ def test_each_row_of_a_batch_can_be_picked_and_shows_its_own_weights(open_tab: O
     messages = listen(tab)
     show_weights(tab)
     tab.type_prompt("Say hello.\n---\nName two colours of the sky.")
-    tab.page.get_by_role("button", name="Batch").click()
+    tab.page.get_by_role("button", name="Batch", exact=True).click()
     choose(tab, "batch_source", "typed")
     tab.page.get_by_text("2 prompts in the prompt box.").wait_for()
     tab.page.keyboard.press("Escape")

@@ -17,7 +17,7 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
 ) -> None:
     tab = open_tab()
     tab.type_prompt(PROMPTS)
-    tab.page.get_by_role("button", name="Batch").click()
+    tab.page.get_by_role("button", name="Batch", exact=True).click()
     choose(tab, "batch_source", "typed")
     choose(tab, "batch_policy", "continuous")
     type_number(tab, "batch_slots", "2")
