@@ -7,9 +7,9 @@ to the next that is free, so that the fixtures of a file are made once.
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Generator
+import resource
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,23 +26,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # Seconds that a test of a slow kind may take; all others have the limit in pyproject.toml.
 LIMITS_S = {"gpu": 900, "browser": 300, "golden": 300}
 # Folders whose files share a server or a large model, so that one worker takes them all; the
-# longest first.
+# longest first. The other files that drive a browser come next, before any that does not: a
+# worker closes its browser when it leaves them.
+BROWSER = "tests/browser/"
 TOGETHER = ("tests/browser/pages/", "tests/browser/live/", "tests/golden/")
 
 
 @pytest.fixture(autouse=True)
-def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Generator[None]:
-    """Let a test run an event loop of its own.
-
-    Playwright's is left running between two tests of a worker that has driven a browser.
-    """
-    if request.node.get_closest_marker("browser"):
-        yield
-        return
-    loop = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
+def memory_limit_stays() -> Iterator[None]:
+    """Fail a test that leaves its worker, and so every test after it, with less memory to take."""
+    before = resource.getrlimit(resource.RLIMIT_DATA)
     yield
-    asyncio._set_running_loop(loop)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +72,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         limit_s = next((LIMITS_S[kind] for kind in LIMITS_S if item.get_closest_marker(kind)), None)
         if limit_s is not None and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(limit_s))
-    items.sort(key=lambda item: group_of(item.nodeid))
+    items.sort(key=lambda item: (group_of(item.nodeid), BROWSER not in item.nodeid))
 
 
 def group_of(nodeid: str) -> int:

@@ -115,11 +115,13 @@ def wait_until(
         time.sleep(0.05)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
-    """Yield the context of all tabs, with a profile on disk.
+    """Yield the context of all tabs, with a profile on disk, while tests of this folder run.
 
-    So Streamlit's own scripts are fetched once, and Chromium keeps what it compiled of them.
+    So Streamlit's own scripts are fetched once, and Chromium keeps what it compiled of them. The
+    driver's event loop stays in the thread until the context is closed, in the way of any test that
+    runs one of its own: it goes before the first test of another folder.
     """
     expect.set_options(timeout=PATIENCE_S * 1e3)
     executable = next((found for name in FOR_TESTS if (found := shutil.which(name))), None)
@@ -135,7 +137,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(context: BrowserContext) -> Browser:
     """Return the browser, for contexts with nothing kept in them."""
     assert context.browser is not None

@@ -169,6 +169,18 @@ test("another item of a playlist is shown with the panel that it begins with", (
   assert.deepEqual(sent(), [{ do: "show", ...RUN, run_id: "b", panels: ["mask"] }, { do: "show", ...RUN, run_id: "c" }]);
 });
 
+test("a viewers' link that comes after it was asked for is shown without another press", () => {
+  open("presenter", { on: true });
+  const card = () => place.root.querySelector(".card").textContent;
+  press("v");
+  assert.match(card(), /comes in a moment/);
+
+  const link = { url: "https://host/?watch=1", note: "On one network.", code: [] };
+  presenting.call({ ...presenting.data, stage: { ...presenting.given, link } });
+
+  assert.match(card(), /https:..host..watch=1/);
+});
+
 test("a page whose address was changed follows it", () => {
   open("presenter");
   const page = (on) => ({ ...presenting.data, stage: { ...presenting.given, on } });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
 from collections.abc import Callable, Generator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from inference.models.process_memory import lift_limit
 from inference.process.messages import Command, EngineDied, Generate, LoadModel, Reply
 from inference.process.worker import EngineHost
 from inference.records.attention import AttentionChoice
@@ -51,6 +53,19 @@ def generate(
     )
 
 
+def obeys(host: EngineHost, command: Command) -> bool:
+    """Let a host carry out a command; what a load does to its process is undone in the tests' own.
+
+    There it would hold every test after it, and each process that one starts, to the engine's share
+    of memory, and keep from collection what those before it left.
+    """
+    try:
+        return host.obey(command)
+    finally:
+        lift_limit()
+        gc.unfreeze()
+
+
 @contextmanager
 def host_with(folder: Path) -> Generator[tuple[Tell, list[Reply]]]:
     """Yield a way to send a host with this model a command, and what it said on loading."""
@@ -70,7 +85,7 @@ def host_with(folder: Path) -> Generator[tuple[Tell, list[Reply]]]:
 
     def tell(command: Command) -> list[Reply]:
         """Return what was said until the command was carried out."""
-        assert host.obey(command)
+        assert obeys(host, command)
         theirs.send(END)
         said: list[Reply] = []
         try:

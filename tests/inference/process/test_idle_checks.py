@@ -23,7 +23,7 @@ from inference.process.messages import (
 )
 from inference.process.worker import EngineHost
 from inference.records.checks import CheckOutcome
-from tests.inference.process.host_under_test import ANSWER_S, generate
+from tests.inference.process.host_under_test import ANSWER_S, generate, obeys
 
 
 class QuietEngine:
@@ -51,7 +51,7 @@ class QuietEngine:
         return list(iter(lambda: self._inbox.get(timeout=ANSWER_S), end))
 
     def load(self) -> ModelReady:
-        assert self.host.obey(self._load)
+        assert obeys(self.host, self._load)
         [ready] = [reply for reply in self.said() if isinstance(reply, ModelReady)]
         return ready
 

@@ -96,7 +96,8 @@ class Presenting {
   call(data) {
     const before = { run_id: this.data.run_id, on: this.given.on, panels: String(this.given.panels) };
     this.data = data;
-    this.given = this.stage.data = data.stage ?? this.given;
+    this.given = data.stage ?? this.given;
+    this.stage.take(this.given);
     if (this.isViewer) return;
     // Another item of a playlist may begin with another panel; without any, those shown stay.
     const { panels } = this.given;

@@ -245,13 +245,23 @@ export class Stage {
 
   /** The viewers' link with its code, or nothing again. */
   link() {
-    const { link } = this.data;
     this.card.hidden = !this.card.hidden;
+    this.fillCard();
+  }
+
+  /** @param {StageData} data What the page knows by now; a link that was waited for is shown. */
+  take(data) {
+    this.data = data;
+    this.fillCard();
+  }
+
+  fillCard() {
     this.card.replaceChildren();
     if (this.card.hidden) return;
     this.card.append(make("h3", null, "Follow on your own screen"));
+    const { link } = this.data;
     if (!link) {
-      this.card.append(make("p", null, "The link comes in a moment; press V again."));
+      this.card.append(make("p", null, "The link comes in a moment."));
       return;
     }
     if (link.code.length) this.card.append(qrCode(link.code, "QR code of the viewers' link"));
