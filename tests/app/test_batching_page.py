@@ -98,15 +98,15 @@ def texts(page: AppTest) -> str:
     return "\n".join(shown(block.value) for block in blocks)
 
 
-def rows_of(page: AppTest, name: str, *, last: bool = False) -> list[dict[str, object]]:
-    """Return a chart's rows by the name of their data; of several such charts the last one's."""
+def rows_of(page: AppTest, name: str, *, at: int = 0) -> list[dict[str, object]]:
+    """Return a chart's rows by the name of their data, and by its place among several such."""
     found = [
         pyarrow.ipc.open_stream(one.data.data).read_all().to_pylist()
         for chart in page.get("vega_lite_chart")
         for one in chart.proto.datasets
         if one.name == name
     ]
-    return found[-1 if last else 0]
+    return found[at]
 
 
 def press_batch(live: AppTest, source: str, prompt: str = "hello") -> Generate:
@@ -183,6 +183,22 @@ def test_before_anything_was_measured_a_recorded_sweep_is_drawn_and_gives_way_to
     assert "A recorded sweep" not in texts(page)
 
 
+def test_roofs_of_ones_own_do_not_drive_out_the_recorded_sweep(
+    page: AppTest, hub: HubUnderTest
+) -> None:
+    """They are measured automatically; what a sweep shows would then never be seen."""
+    measured = recorded_measurements()
+    assert measured is not None
+    hub.engine.reply(replace(ready(), ceilings=measured.ceilings))
+
+    page.run()
+
+    assert "Where the benefit ends" in texts(page)
+    assert "A recorded sweep" in texts(page)
+    assert {row["source"] for row in rows_of(page, "batch_times")} == {"counted"}
+    assert {row["source"] for row in rows_of(page, "batch_times", at=1)} == {"measured", "counted"}
+
+
 def test_while_the_model_loads_the_recorded_sweep_is_there() -> None:
     STAGE.under_test = HubUnderTest()
     STAGE.under_test.hub.preload(DEFAULT_LOAD)
@@ -193,7 +209,7 @@ def test_while_the_model_loads_the_recorded_sweep_is_there() -> None:
 
 
 def test_a_device_that_is_not_here_is_counted_from_its_data_sheet(page: AppTest) -> None:
-    rows = rows_of(page, "batch_rates", last=True)
+    rows = rows_of(page, "batch_rates", at=-1)
 
     assert {row["source"] for row in rows} == {"counted"}
     assert "**datasheet**" in texts(page)

@@ -169,18 +169,6 @@ test("another item of a playlist is shown with the panel that it begins with", (
   assert.deepEqual(sent(), [{ do: "show", ...RUN, run_id: "b", panels: ["mask"] }, { do: "show", ...RUN, run_id: "c" }]);
 });
 
-test("a viewers' link that comes after it was asked for is shown without another press", () => {
-  open("presenter", { on: true });
-  const card = () => place.root.querySelector(".card").textContent;
-  press("v");
-  assert.match(card(), /comes in a moment/);
-
-  const link = { url: "https://host/?watch=1", note: "On one network.", code: [] };
-  presenting.call({ ...presenting.data, stage: { ...presenting.given, link } });
-
-  assert.match(card(), /https:..host..watch=1/);
-});
-
 test("a page whose address was changed follows it", () => {
   open("presenter");
   const page = (on) => ({ ...presenting.data, stage: { ...presenting.given, on } });
@@ -287,16 +275,18 @@ test("the pointer is ringed at once here and sent to the others", () => {
 
 test("the viewers' link is shown with its code, or with why nobody else can open it", () => {
   const url = "http://10.0.0.7/?watch=1";
-  open("presenter", { on: true, link: { url, note: "", code: ["10", "01"] } });
+  open("presenter", { on: true });
   const card = place.root.querySelector(".card");
   press("v");
+  assert.match(card.textContent, /comes in a moment/);
+  const knows = (link) => presenting.call({ ...presenting.data, stage: { ...presenting.given, link } });
+  knows({ url, note: "", code: ["10", "01"] }); // shown without another press
   assert.equal(card.querySelector(".address").textContent, url);
   assert.notEqual(card.querySelector("canvas.code"), null);
   press("Escape");
   assert.equal(card.hidden, true);
   assert.equal(isOver(), true, "Escape closes the card first");
-
-  presenting.call({ ...presenting.data, stage: { ...presenting.given, link: { url, note: "why", code: [] } } });
+  knows({ url, note: "why", code: [] });
   press("v");
   assert.equal(card.querySelector("canvas"), null);
   assert.equal(card.querySelector(".note").textContent, "why");
@@ -305,7 +295,6 @@ test("the viewers' link is shown with its code, or with why nobody else can open
 test("a code's canvas has a pixel for each square and a margin that stays light", () => {
   open("presenter");
   const canvas = qrCode(["10", "01"], "code");
-
   assert.deepEqual(darkSquares(["10", "01"]), [[0, 0], [1, 1]]);
   assert.deepEqual([canvas.width, canvas.height], [10, 10]);
 });

@@ -140,7 +140,8 @@ def _pictures(
         facts = _facts(hub, ready, batches, contexts)
         if facts.points or facts.predictions:
             show_charts(facts, key="here")
-        elif is_sweeping or not _recorded():
+        is_recorded = facts.sweep is None and not is_sweeping and _recorded()
+        if not (facts.points or facts.predictions or is_recorded):
             st.info(
                 "Nothing has been measured yet. The sweep takes a minute or two on a small machine."
             )
@@ -177,7 +178,7 @@ def _recorded(*, is_alone: bool = False) -> bool:
         sweep=sweep,
         memory_bytes=sweep.device.memory_bytes,
     )
-    show_charts(facts, key="here")
+    show_charts(facts, key="recorded")
     _measured_text(sweep)
     return True
 

@@ -107,6 +107,7 @@ class BatchingInputs:
 
     Attributes:
         here_bytes: The context of the chart of bytes, as it is offered; empty for the longest.
+        recorded_bytes: The same for the recorded sweep.
         elsewhere_bytes: The same for the device that is not here.
         run: The name of the run whose requests are shown; empty for the first.
     """
@@ -114,6 +115,7 @@ class BatchingInputs:
     rows: tuple[int, ...] = (1, 2, 4, 8)
     contexts: tuple[str, ...] = ("64", "512", "2,048")
     here_bytes: str = ""
+    recorded_bytes: str = ""
     dtype: str = "bfloat16"
     model: str = "Llama-3.1-8B"
     device: str = "H100 SXM"

@@ -76,6 +76,7 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "sweep_batches": "rows",
         "sweep_contexts": "contexts",
         "here-bytes-context": "here_bytes",
+        "recorded-bytes-context": "recorded_bytes",
         "be-dtype": "dtype",
         "be-model": "model",
         "be-device": "device",

@@ -76,10 +76,10 @@ def test_linear_operations_alone_are_timed_once_somebody_looks_at_them(open_tab:
 def test_the_roofs_can_be_measured_and_the_measurement_stopped(open_tab: OpenTab) -> None:
     tab = open_tab()
     tab.page.get_by_role("link", name="Roofline").click()
-    tab.page.get_by_role("button", name="Measure").first.click()
+    tab.press("Measure")
     expect(tab.page.get_by_text("Measuring:")).to_be_visible()
 
-    tab.page.get_by_role("button", name="Stop").first.click()
+    tab.press("Stop")
 
     expect(tab.page.get_by_text("stopped; nothing was changed").first).to_be_visible()
 
