@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import WebSocket
+from playwright.sync_api import WebSocket, expect
 
 from tests.browser.actions import (
     OpenTab,
@@ -124,7 +124,7 @@ def test_the_pointer_tells_the_exact_weight_and_lights_the_token(open_tab: OpenT
     wait_for_caption(tab, "reads")
 
     wait_for_tip(tab, 0.3, 0.5, r"weight [\d.e-]+\s+query \d+ .*, key \d+ ")
-    assert tab.page.locator(".tok.lit").count() == 1
+    expect(tab.page.locator(".tok.lit")).to_have_count(1)
     wait_for_tip(tab, 0.6, 0.2, "may not read key")
 
 
@@ -194,9 +194,9 @@ def test_the_arrow_keys_tell_the_weights_that_the_pointer_tells(open_tab: OpenTa
     tab.page.keyboard.press("ArrowRight")
     cell = rf"weight [\d.e-]+\. query {last - 2} .*, key {last - 10} "
     wait_for_words(tab, cell)
-    assert tab.page.locator(f'.tok.lit[data-position="{last - 2}"]').count() == 1
+    expect(tab.page.locator(f'.tok.lit[data-position="{last - 2}"]')).to_have_count(1)
     tab.page.keyboard.press("Escape")
-    assert tab.page.locator(".tip").is_hidden()
+    expect(tab.page.locator(".tip")).to_be_hidden()
     assert "Attention weights of layer" in canvas_words(tab)
     assert tab.complaints == []
 
@@ -213,7 +213,7 @@ def test_the_arrow_keys_walk_along_the_tokens(open_tab: OpenTab) -> None:
     focused = tab.page.locator(".tok:focus")
     assert focused.get_attribute("data-position") == "2"
     assert "token 2: " in str(focused.get_attribute("aria-label"))
-    assert "position 2, prompt" in tab.page.locator(".tip").inner_text()
+    expect(tab.page.locator(".tip")).to_contain_text("position 2, prompt")
     assert tab.complaints == []
 
 

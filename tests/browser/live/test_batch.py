@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.actions import OpenTab, choose, finish, new_tokens, type_number
 
@@ -30,14 +33,13 @@ def test_three_prompts_in_two_slots_end_with_three_texts_and_a_timeline(
 
     batch = tab.page.locator(".panel-batch")
     assert tab.panel().state == "done"
-    assert batch.is_visible()
-    assert "3 requests, 2 slots, continuous" in batch.inner_text()
-    assert tab.page.locator(".strip").count() == 3
-    texts = tab.page.locator(".texts .text").all_inner_texts()
-    assert [bool(text.strip()) for text in texts] == [True] * 3
-    assert batch.locator("canvas").count() == 1
+    expect(batch).to_be_visible()
+    expect(batch).to_contain_text("3 requests, 2 slots, continuous")
+    expect(tab.page.locator(".strip")).to_have_count(3)
+    expect(tab.page.locator(".texts .text")).to_have_text([re.compile(r"\S")] * 3)
+    expect(batch.locator("canvas")).to_have_count(1)
     batch.get_by_role("button", name="latency of each").click()
-    assert batch.locator("tr").count() == 4
+    expect(batch.locator("tr")).to_have_count(4)
     assert tab.complaints == []
 
 

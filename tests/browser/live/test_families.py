@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from playwright.sync_api import Locator, expect
 
 from tests.browser.actions import (
     OpenTab,
@@ -36,8 +37,8 @@ ODD_PIXELS = """(canvas) => {
 }"""
 
 
-def layers(tab: Tab) -> list[str]:
-    return tab.page.get_by_label("Layer", exact=True).locator("option").all_inner_texts()
+def layers(tab: Tab) -> Locator:
+    return tab.page.get_by_label("Layer", exact=True).locator("option")
 
 
 def pick_layer(tab: Tab, layer: int) -> None:
@@ -71,7 +72,7 @@ def test_each_layer_shows_its_own_window_and_the_cache_its_plateau(
     stored = len(tab.panel().ids)
 
     assert tab.panel().state == "done"
-    assert layers(tab) == ["layer 0: window 8", "layer 1: full", "layer 2: window 8"]
+    expect(layers(tab)).to_have_text(["layer 0: window 8", "layer 1: full", "layer 2: window 8"])
     pick_layer(tab, 0)
     assert f"{WINDOW} keys read" in caption(tab)
     assert "a band below the diagonal" in canvas_words(tab)
@@ -107,8 +108,8 @@ def test_attention_that_is_not_a_number_is_said_and_coloured_and_the_run_goes_on
     assert tab.panel().state == "done"
     assert len(tab.panel().ids) == 8
     foot = tab.page.locator(".panel-mask .mask-foot")
-    assert "weights that are not numbers (NaN)" in foot.inner_text()
-    assert foot.locator(".mask-nan").is_visible()
+    expect(foot).to_contain_text("weights that are not numbers (NaN)")
+    expect(foot.locator(".mask-nan")).to_be_visible()
     assert tab.page.locator("canvas.mask").evaluate(ODD_PIXELS) > 50
     assert tab.complaints == []
 
@@ -121,14 +122,14 @@ def test_a_layer_without_attention_says_why_it_has_no_weights(
     show_weights(tab)
     run_on(tab, tmp_path / "hybrid", PROMPT)
 
-    assert layers(tab) == ["layer 0: recurrent", "layer 1: full", "layer 2: recurrent"]
+    expect(layers(tab)).to_have_text(["layer 0: recurrent", "layer 1: full", "layer 2: recurrent"])
     wait_for_caption(tab, "reads")
     pick_layer(tab, 0)
     tab.start()
     finish(tab)
     wait_for_caption(tab, "attends to no token")
     assert "state" in held_tokens(tab)
-    assert "in 1 of 3 layers" in tab.page.locator(".panel-kv .caption").inner_text()
+    expect(tab.page.locator(".panel-kv .caption")).to_contain_text("in 1 of 3 layers")
     assert tab.complaints == []
 
 

@@ -31,7 +31,7 @@ def test_a_run_has_points_on_the_roofline_and_its_numbers_in_the_weights_line(
     tab = open_tab()
     start(tab, "Name two rivers.", 6)
     roofline = tab.page.locator(".panel-roofline").last  # a panel that goes may still be there
-    weights = tab.page.locator(".panel-weights")
+    weights = tab.page.locator(".panel-weights").last
 
     expect_text(roofline.locator(".caption"), "Decode: ")
     expect_text(roofline.locator(".caption"), "FLOP/byte")
@@ -47,12 +47,12 @@ def test_a_run_has_points_on_the_roofline_and_its_numbers_in_the_weights_line(
 def test_another_matrix_puts_other_numbers_into_the_line(open_tab: OpenTab) -> None:
     tab = open_tab()
     start(tab, "Name two rivers.", 4)
-    weights = tab.page.locator(".panel-weights")
+    weights = tab.page.locator(".panel-weights").last
     expect_text(weights.locator(".reuse-decode"), "576 \u00b7 1,536")
 
-    options = weights.locator("option").all_inner_texts()
-    wanted = next(option for option in options if option.startswith("self_attn.k_proj"))
-    weights.get_by_label("Weight matrix").select_option(label=wanted)
+    wanted = weights.locator("option", has_text="self_attn.k_proj")
+    wanted.wait_for(state="attached")
+    weights.get_by_label("Weight matrix").select_option(label=wanted.inner_text())
 
     expect_text(weights.locator(".reuse-decode"), "2 \u00b7 1 \u00b7 576 \u00b7 192")
 
