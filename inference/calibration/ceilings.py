@@ -33,6 +33,7 @@ from inference.engine.clock import StepClock, clock_for
 from inference.engine.float32_products import exact_float32
 from inference.engine.run_delay import StepDelays, ThreadDelays
 from inference.kernels.streams import read_streams, stream_library, streamed_bytes
+from inference.kernels.wide_products import is_widened, wide_product
 from inference.models.devices import describe_device
 from inference.models.host_memory import free_host_bytes
 from inference.models.memory_errors import is_out_of_memory
@@ -356,12 +357,11 @@ def _product(device: torch.device, dtype: torch.dtype, order: int) -> _Task:
     left, right = _noise(device, dtype, order), _noise(device, dtype, order)
     product = torch.zeros(order, order, dtype=dtype, device=device)
     label = f"{order}x{order} {str(dtype).removeprefix('torch.')} matrix product"
-    return _Task(
-        label=label,
-        size=order,
-        amount=2 * order**3,
-        kernel=lambda: torch.mm(left, right, out=product),
-    )
+    kernel: Kernel = partial(torch.mm, left, right, out=product)
+    if device.type == "cpu" and is_widened(dtype):  # as prefill does it
+        label += " in float32"
+        kernel = partial(wide_product, left, right)
+    return _Task(label=label, size=order, amount=2 * order**3, kernel=kernel)
 
 
 def _noise(device: torch.device, dtype: torch.dtype, order: int) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from pydantic import TypeAdapter, ValidationError
 
 from inference.calibration.ceilings import OnProgress, ShouldStop, machine_name, measure_ceilings
+from inference.kernels.wide_products import is_widened
 from inference.records.rooflines import MeasuredCeilings, SweepPoint
 from inference.storage.atomic_write import replace_file
 from inference.storage.folders import cache_folder
@@ -120,6 +121,8 @@ def _path(device: torch.device, dtype: torch.dtype, folder: Path | None) -> Path
         str(dtype).removeprefix("torch."),
         f"torch {torch.__version__}",
         f"{torch.get_num_threads()} threads",
+        # Of a version that multiplied them as they are, the roof was too low.
+        *(["float32 products"] if device.type == "cpu" and is_widened(dtype) else []),
     )
     name = re.sub(r"[^0-9a-z.]+", "-", " ".join(parts).lower())
     return (folder or ceilings_folder()) / f"{name}.json"

@@ -18,6 +18,8 @@ MOST_ROWS = 16
 MOST_GROUP = 16
 MOST_HEAD_DIM = 256
 CHUNK_BYTES = 98_304
+# What weights, keys and values are kept in: the numbers that kernels_kept.h gives the formats.
+NUMBER_FORMATS = {"float32": 0, "float16": 1, "bfloat16": 2}
 
 
 class Layer(ctypes.Structure):
@@ -65,9 +67,14 @@ AGREED = {
 }
 
 
-def check_agreement(library: ctypes.CDLL) -> None:
-    """Raise UnavailableError unless the library was compiled with what this file says."""
-    for name, expected in AGREED.items():
+def check_agreement(library: ctypes.CDLL, numbers: str) -> None:
+    """Raise UnavailableError unless the library was compiled with what this file says.
+
+    Args:
+        library: As loaded.
+        numbers: The format of ``NUMBER_FORMATS`` that its callers will give it.
+    """
+    for name, expected in (AGREED | {"number_format": NUMBER_FORMATS[numbers]}).items():
         try:
             compiled = Int.in_dll(library, name).value
         except ValueError as error:

@@ -1,5 +1,7 @@
 """The decode kernels as a loaded library: compiled once for this processor, kept, and checked.
 
+Weights of each dtype have a library of their own, made of one source when it is first wanted.
+
 The C source beside this file is compiled the first time it is needed (``compiler``), into the
 user's cache folder (``kept_library``), under a name made of the source, the options and the
 processor. A library is used only if its structures are those of its callers (``abi``) and its
@@ -25,7 +27,7 @@ from pathlib import Path
 
 import torch
 
-from inference.kernels.abi import check_agreement, declare
+from inference.kernels.abi import NUMBER_FORMATS, check_agreement, declare
 from inference.kernels.compiler import OPTIONS, SOURCE, compile_library, source_parts
 from inference.kernels.kept_library import kept_library
 from inference.kernels.unavailable import UnavailableError
@@ -33,27 +35,53 @@ from inference.records.errors import InputError, first_line
 from inference.storage.folders import CACHE_VARIABLE, cache_folder
 
 PROCESSORS = Path("/proc/cpuinfo")
-NEEDED_FLAGS = frozenset({"avx2", "fma"})
+NEEDED_FLAGS = {"AVX2": "avx2", "FMA": "fma"}
+HALF_FLAGS = {"F16C": "f16c"}  # beside them, for float16
 X86 = frozenset({"x86_64", "amd64"})
 # Source: the ELF specification, e_ident and e_machine, and the x86-64 ABI, EM_X86_64.
 X86_64_ELF = (b"\x7fELF\x02\x01", (62).to_bytes(2, "little"))
 MACHINE_AT = 18
 
 
-@cache
-def kernel_library() -> ctypes.CDLL:
-    """Return the library, compiled when there is none kept.
+def kernel_library(dtype: torch.dtype = torch.float32) -> ctypes.CDLL:
+    """Return the library for weights, keys and values of a dtype, compiled when none is kept.
+
+    Args:
+        dtype: One for which ``number_format`` has a name.
 
     Raises:
         UnavailableError: The processor, the compiler, the cache folder or the thread pool does not
             allow it.
     """
-    check_processor()
+    return _library(number_format(dtype))
+
+
+def number_format(dtype: torch.dtype) -> str:
+    """Return the kernels' name of a dtype.
+
+    Raises:
+        UnavailableError: There are no kernels for it.
+    """
+    name = str(dtype).removeprefix("torch.")
+    if name not in NUMBER_FORMATS:
+        msg = f"the kernels are for {', '.join(NUMBER_FORMATS)}, not {name}"
+        raise UnavailableError(msg)
+    return name
+
+
+@cache
+def _library(numbers: str) -> ctypes.CDLL:
+    check_processor(numbers)
     try:
         folder = cache_folder("kernels")
     except InputError as error:
         raise UnavailableError(str(error)) from error
-    return opened(compiled(folder))
+    return opened(compiled(folder, format_options(numbers)), numbers)
+
+
+def format_options(numbers: str, options: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
+    """Return what the source is compiled with for weights, keys and values of a format."""
+    return (*options, f"-DNUMBER_FORMAT={NUMBER_FORMATS[numbers]}")
 
 
 def compiled(folder: Path, options: tuple[str, ...] = OPTIONS, source: Path = SOURCE) -> Path:
@@ -67,8 +95,8 @@ def compiled(folder: Path, options: tuple[str, ...] = OPTIONS, source: Path = SO
     return kept_library(folder, key, partial(compile_library, source, options))
 
 
-def opened(path: Path) -> ctypes.CDLL:
-    """Return the library of a file, ready to be called.
+def opened(path: Path, numbers: str = "float32") -> ctypes.CDLL:
+    """Return the library of a file for a format of numbers, ready to be called.
 
     Raises:
         UnavailableError: It cannot be loaded, disagrees with its callers, or has another pool.
@@ -79,7 +107,7 @@ def opened(path: Path) -> ctypes.CDLL:
     except OSError as error:
         flags = os.statvfs(path).f_flag
         raise UnavailableError(load_failure(path, error, flags)) from error
-    check_agreement(library)
+    check_agreement(library, numbers)
     declare(library)
     if not shares_pool(library):
         msg = "the thread pool that the kernels found is not torch's"
@@ -107,13 +135,14 @@ def pool_threads(library: ctypes.CDLL, threads: int) -> Generator[None]:
         library.set_pool_threads(before)
 
 
-def check_processor() -> None:
+def check_processor(numbers: str) -> None:
     """Raise UnavailableError unless the processor is known to have what the kernels need."""
     if platform.machine().lower() not in X86:
         msg = f"the kernels are for x86-64 processors, not {platform.machine()}"
         raise UnavailableError(msg)
-    if not set(_processor().split()) >= NEEDED_FLAGS:
-        msg = "the processor is not known to have AVX2 and FMA"
+    needed = NEEDED_FLAGS | (HALF_FLAGS if numbers == "float16" else {})
+    if not set(_processor().split()) >= set(needed.values()):
+        msg = f"the processor is not known to have {', '.join(needed)}"
         raise UnavailableError(msg)
 
 

@@ -41,15 +41,15 @@ class Room:
     front_values: Tensor
 
 
-def stored_tokens(layer: Any) -> int | None:  # noqa: ANN401  layers share no typed base
-    """Return the tokens each row holds, padding included; None where no room can be made."""
+def stored_tokens(layer: Any, dtype: torch.dtype) -> int | None:  # noqa: ANN401  layers share no typed base
+    """Return the tokens each row holds, padding included; None where none of this dtype fits."""
     kind = type(layer)
     if kind is DynamicLayer and layer.is_initialized:
-        is_plain = layer.keys.dim() == AXES and layer.keys.dtype is torch.float32
+        is_plain = layer.keys.dim() == AXES and layer.keys.dtype is dtype
         return layer.keys.shape[-2] if is_plain else None
     if kind is StaticLayer and layer.is_initialized:
         held = int(layer.cumulative_length)
-        is_plain = held < layer.max_cache_len and layer.keys.dtype is torch.float32
+        is_plain = held < layer.max_cache_len and layer.keys.dtype is dtype
         return held if is_plain else None
     return None
 

@@ -49,11 +49,11 @@ class _Fed:
     cache: Cache
 
 
-def layer_obstacle(layer: nn.Module, lanes: int) -> str:
+def layer_obstacle(layer: nn.Module, lanes: int, dtype: torch.dtype) -> str:
     """Return why the kernels cannot run this layer; an empty string when they can."""
     if type(layer).__name__ not in LAYERS:
         return f"{type(layer).__name__} is not of the Llama kind"
-    return _kind_obstacle(layer) or _size_obstacle(layer, lanes) or _weights_obstacle(layer)
+    return _kind_obstacle(layer) or _size_obstacle(layer, lanes) or _weights_obstacle(layer, dtype)
 
 
 def _kind_obstacle(layer: nn.Module) -> str:
@@ -84,9 +84,9 @@ def _size_obstacle(layer: nn.Module, lanes: int) -> str:
     return ""
 
 
-def _weights_obstacle(layer: nn.Module) -> str:
+def _weights_obstacle(layer: nn.Module, dtype: torch.dtype) -> str:
     for name, weight in layer.named_parameters():
-        if weight.dtype is not torch.float32 or weight.device.type != "cpu":
+        if weight.dtype is not dtype or weight.device.type != "cpu":
             return f"{name} is {weight.dtype} on {weight.device}"
         if not weight.is_contiguous():
             return f"{name} is not stored in one piece"
@@ -104,6 +104,7 @@ class FusedLayers:
     def __init__(self, layers: list[nn.Module], library: ctypes.CDLL) -> None:
         self._modules = layers
         self._library = library
+        self._dtype = next(layers[0].parameters()).dtype
         self._sizes = (Layer * len(layers))(*[_layer_of(layer) for layer in layers])
         self._stored = (Stored * len(layers))()
         self._step = Step()
@@ -191,7 +192,7 @@ class FusedLayers:
         """Return what the kernels need of a call; None when it is not for them."""
         mask, angles = named.get("attention_mask"), named.get("position_embeddings")
         cache = named.get("cache", named.get("past_key_values"))
-        if not isinstance(cache, Cache) or angles is None or not _is_step(state):
+        if not isinstance(cache, Cache) or angles is None or not _is_step(state, self._dtype):
             return None
         if _is_watched() or self._config._attn_implementation != IMPLEMENTATION:  # noqa: SLF001  its only name
             return None
@@ -202,7 +203,7 @@ class FusedLayers:
     def _make_room(self, index: int, fed: _Fed) -> int:
         """Store where each layer's new token goes; return the layer after the last that can run."""
         held = fed.cache.layers
-        tokens = stored_tokens(held[index]) if index < len(held) else None
+        tokens = stored_tokens(held[index], self._dtype) if index < len(held) else None
         if tokens is None:
             return index
         mask, mask_row = None, 0
@@ -213,7 +214,7 @@ class FusedLayers:
             mask_row = fed.mask.stride(0) if fed.mask.shape[0] > 1 else 0
         last = min(len(held), len(self._modules))
         end = index
-        while end < last and not any(self._hooks[end]) and stored_tokens(held[end]) == tokens:
+        while end < last and not any(self._hooks[end]) and self._holds(held[end], tokens):
             keys, values = make_room(held[end], tokens + 1)
             place = self._stored[end]
             place.keys, place.values = keys.data_ptr(), values.data_ptr()
@@ -223,11 +224,14 @@ class FusedLayers:
             end += 1
         return end
 
+    def _holds(self, layer: Any, tokens: int) -> bool:  # noqa: ANN401  layers share no typed base
+        return stored_tokens(layer, self._dtype) == tokens
+
     def _run(self, fed: _Fed, index: int, end: int) -> Tensor:
-        state = fed.state.contiguous()
+        state = fed.state.to(torch.float32).contiguous()
         rows = state.shape[0]
         output = torch.empty_like(state)
-        cosines, sines = (angle.contiguous() for angle in fed.angles)
+        cosines, sines = (angle.to(torch.float32).contiguous() for angle in fed.angles)
         step = self._step
         step.rows, step.layers = rows, end - index
         step.input, step.output = state.data_ptr(), output.data_ptr()
@@ -239,6 +243,7 @@ class FusedLayers:
             ctypes.byref(self._stored, index * ctypes.sizeof(Stored)),
             ctypes.byref(step),
         )
+        output = output.to(self._dtype)
         self._timed_layers += end - index
         self._next, self._end = index + 1, end
         self._handed_on = output if end > index + 1 else None
@@ -254,13 +259,13 @@ class FusedLayers:
         return address + -address % 64
 
 
-def _is_step(state: Tensor) -> bool:
+def _is_step(state: Tensor, dtype: torch.dtype) -> bool:
     """True for one new token in each of a few rows, with nothing to differentiate."""
     return (
         state.dim() == 3  # noqa: PLR2004  [row, query, hidden]
         and state.shape[1] == 1
         and state.shape[0] <= MOST_ROWS
-        and state.dtype is torch.float32
+        and state.dtype is dtype
         and state.device.type == "cpu"
         and not (torch.is_grad_enabled() and state.requires_grad)
     )

@@ -12,13 +12,14 @@ import ctypes
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from inference.kernels.abi import MOST_ROWS
-from inference.kernels.build import kernel_library
+from inference.kernels.build import kernel_library, number_format
 from inference.kernels.description import description_obstacle, scores_library
 from inference.kernels.fused_layers import (
     FusedLayers,
@@ -29,6 +30,7 @@ from inference.kernels.fused_layers import (
 from inference.kernels.model_layers import decoder_layers
 from inference.kernels.self_check import fused_if_agreeing, linear_disagreement
 from inference.kernels.unavailable import UnavailableError
+from inference.kernels.wide_products import is_widened, wide_product
 
 NOT_FUSED = "attention is the library's own, as asked"
 SWITCHED_OFF = "the library's own: kernels are switched off"
@@ -44,6 +46,8 @@ class KernelReport:
         linears: Linear layers with a kernel of their own, used wherever no layer runs as one call.
         lanes: Floats in one vector of the processor.
         threads: Threads that share a step.
+        numbers: What weights, keys and values are kept in.
+        is_widened: Larger steps multiply in float32, as the library's 16-bit products are slow.
         reason: Why there is none, or what is left to the library and why; empty when nothing is.
     """
 
@@ -51,6 +55,8 @@ class KernelReport:
     linears: int = 0
     lanes: int = 0
     threads: int = 0
+    numbers: str = "float32"
+    is_widened: bool = False
     reason: str = ""
 
     @property
@@ -67,6 +73,10 @@ class KernelReport:
         parts += [f"{self.linears} linear layers"] if self.linears else []
         what = f"own kernels for steps of 1 to {MOST_ROWS} rows: {' and '.join(parts)}, "
         what += f"{self.lanes * 32}-bit vectors, {self.threads} threads"
+        if self.numbers != "float32":
+            what += f"; {self.numbers} weights and K/V, float32 arithmetic"
+        if self.is_widened:
+            what += "; larger steps widen weights to float32 for the library's products"
         return f"{what}; {self.reason}" if self.reason else what
 
 
@@ -104,19 +114,17 @@ def install(
 
     Args:
         model: Any; one that the kernels do not fit is left as it is.
-        library: The kernels as compiled; those for this processor by default.
+        library: The kernels as compiled for the model's dtype; those for this processor by default.
         is_fused: Let whole layers, their attention included, run as one call.
     """
     remove(model)
     if model.device.type == "cpu":
         scores_library()  # may compile for seconds: here, and not between the steps of a run
-    if model.device.type != "cpu" or model.dtype is not torch.float32:
-        dtype = str(model.dtype).removeprefix("torch.")
-        return KernelReport(
-            reason=f"the kernels are for float32 on a CPU, not {dtype} on {model.device.type}"
-        )
+    if model.device.type != "cpu":
+        return KernelReport(reason=f"the kernels are for a CPU, not {model.device.type}")
     try:
-        library = library or kernel_library()
+        numbers = number_format(model.dtype)
+        library = library or kernel_library(model.dtype)
     except UnavailableError as error:
         return KernelReport(reason=str(error))
     installed = _Installed()
@@ -129,6 +137,8 @@ def install(
         linears=len(installed.linears),
         lanes=library.lane_count(),
         threads=library.pool_threads(),
+        numbers=numbers,
+        is_widened=is_widened(model.dtype) and bool(installed.linears),
         reason="; ".join(filter(None, reasons)),
     )
 
@@ -181,7 +191,7 @@ def _fuse(
     if not layers:
         return "its layers are in no list"
     lanes = library.lane_count()
-    obstacles = (layer_obstacle(layer, lanes) for layer in layers)
+    obstacles = (layer_obstacle(layer, lanes, model.dtype) for layer in layers)
     obstacle = next(filter(None, obstacles), "")
     if obstacle:
         return obstacle
@@ -199,7 +209,7 @@ def _replace_linears(
     lanes = library.lane_count()
     obstacles: dict[tuple[int, int, bool], str] = {}
     for module in model.modules():
-        if type(module) is not nn.Linear or not _fits(module, lanes):
+        if type(module) is not nn.Linear or not _fits(module, lanes, model.dtype):
             continue
         kernel = _linear_forward(module, library)
         size = (module.in_features, module.out_features, address_of(module.bias) is not None)
@@ -211,20 +221,22 @@ def _replace_linears(
     return list(dict.fromkeys(obstacles.values()))
 
 
-def _fits(linear: nn.Linear, lanes: int) -> bool:
+def _fits(linear: nn.Linear, lanes: int, dtype: torch.dtype) -> bool:
     weight = linear.weight
     return (
         linear.in_features % lanes == 0
         and "forward" not in linear.__dict__  # somebody else's code would be left out
-        and weight.dtype is torch.float32
+        and weight.dtype is dtype
         and weight.device.type == "cpu"
         and weight.is_contiguous()
     )
 
 
 def _linear_forward(linear: nn.Linear, library: ctypes.CDLL) -> Callable[[Tensor], Tensor]:
-    """Return a forward that gives small inputs to the kernel."""
+    """Return a forward that gives small inputs to the kernel, no large ones to slow products."""
     own = linear.forward
+    dtype = linear.weight.dtype
+    large = partial(_widened, linear) if is_widened(dtype) else own
     width, out_width = linear.in_features, linear.out_features
     kernel = library.linear
 
@@ -234,10 +246,12 @@ def _linear_forward(linear: nn.Linear, library: ctypes.CDLL) -> Callable[[Tensor
         rows = input.numel() // width
         weight = linear.weight
         is_learning = torch.is_grad_enabled() and (input.requires_grad or weight.requires_grad)
-        if not 0 < rows <= MOST_ROWS or input.dtype is not torch.float32 or is_learning:
+        if rows == 0 or input.dtype is not dtype or is_learning:
             return own(input)
-        given = input.contiguous()
-        output = input.new_empty((*input.shape[:-1], out_width))
+        if rows > MOST_ROWS:
+            return large(input)
+        given = input.to(torch.float32).contiguous()
+        output = given.new_empty((*input.shape[:-1], out_width))
         kernel(
             weight.data_ptr(),
             address_of(linear.bias),
@@ -247,6 +261,10 @@ def _linear_forward(linear: nn.Linear, library: ctypes.CDLL) -> Callable[[Tensor
             width,
             out_width,
         )
-        return output
+        return output.to(dtype)
 
     return forward
+
+
+def _widened(linear: nn.Linear, input: Tensor) -> Tensor:
+    return wide_product(input, linear.weight, linear.bias).to(input.dtype)

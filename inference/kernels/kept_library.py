@@ -23,8 +23,8 @@ PREFIX = "kernels-"
 DIGEST_SUFFIX = ".sha256"
 OWNER_ONLY = 0o700
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-# Source: our own choice. Machines with other processors may share a home folder.
-KEPT_VERSIONS = 4
+# Source: our own choice. Three formats of weights; machines with other processors may share a home.
+KEPT_VERSIONS = 12
 
 Make = Callable[[Path], None]
 

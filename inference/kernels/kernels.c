@@ -1,9 +1,9 @@
 /* Decode on a processor: weights are read once, for 1 to 16 rows, by every thread of torch's own pool.
 
-   Everything is float32. A step is cut into phases (project, attend, project back, gate, down) and a
-   phase into chunks that threads claim one after another. A phase ends when its chunks are done, not
-   when every thread has arrived, so a thread that the system has put aside holds up nothing but the
-   chunk it claimed. Callers check sizes, dtypes and strides: fused_layers.py, install.py and
+   What is computed is float32, whatever weights, keys and values are kept in (kernels_kept.h). A step
+   is cut into phases (project, attend, project back, gate, down) and a phase into chunks that threads
+   claim one after another. A phase ends when its chunks are done, not when every thread has arrived,
+   so a thread that the system has put aside holds up nothing but the chunk it claimed. Callers check sizes, dtypes and strides: fused_layers.py, install.py and
    description.py beside this file. What abi.py there repeats of it is exported at its end. */
 
 #include <omp.h>
@@ -31,13 +31,13 @@ typedef struct {
 typedef struct {
     int64_t hidden, heads, kv_heads, head_dim, intermediate;
     float eps, scale;
-    const float *norm, *q, *k, *v, *q_bias, *k_bias, *v_bias, *o, *o_bias;
-    const float *mlp_norm, *gate, *up, *down;
+    const kept *norm, *q, *k, *v, *q_bias, *k_bias, *v_bias, *o, *o_bias;
+    const kept *mlp_norm, *gate, *up, *down;
 } Layer;
 
 typedef struct {
-    float *keys, *values;                                   /* [row, kv_head, token, head_dim] */
-    int64_t key_row, key_head, value_row, value_head;       /* strides in floats */
+    kept *keys, *values;                                    /* [row, kv_head, token, head_dim] */
+    int64_t key_row, key_head, value_row, value_head;       /* strides in numbers */
     int64_t tokens;                                         /* attended, the one fed included */
     const uint8_t *mask;                                    /* [row, token], 0 hides; or NULL */
     int64_t mask_row;
@@ -68,7 +68,7 @@ static void await(Counter *counter, int64_t chunks) {
 }
 
 INLINE int64_t rows_per_chunk(int64_t width) {
-    int64_t rows = CHUNK_BYTES / (4 * width) / ROW_BLOCK * ROW_BLOCK;
+    int64_t rows = CHUNK_BYTES / ((int64_t)sizeof(kept) * width) / ROW_BLOCK * ROW_BLOCK;
     return rows < ROW_BLOCK ? ROW_BLOCK : rows;
 }
 
@@ -76,7 +76,7 @@ INLINE int64_t pieces(int64_t all_of_it, int64_t piece) { return (all_of_it + pi
 
 /* What threads share between phases; offsets into the scratch. */
 typedef struct {
-    float *state, *middle, *query, *key, *attended, *gated, *partial, *own;
+    float *state, *middle, *query, *key, *value, *attended, *gated, *partial, *own;
     int32_t *waiting;
 } Shared;
 
@@ -93,6 +93,7 @@ static int64_t shared_out(const Layer *layer, int64_t rows, int64_t tokens, int6
     TAKE(middle, rows * layer->hidden);
     TAKE(query, rows * q_width);
     TAKE(key, rows * kv_width);
+    TAKE(value, rows * kv_width);
     TAKE(attended, rows * q_width);
     TAKE(gated, rows * layer->intermediate);
     TAKE(partial, partial_floats(layer, rows, tokens));
@@ -106,6 +107,17 @@ static int64_t shared_out(const Layer *layer, int64_t rows, int64_t tokens, int6
 int64_t scratch_floats(const Layer *layer, int64_t rows, int64_t tokens) {
     Shared shared;
     return shared_out(layer, rows, tokens, omp_get_max_threads(), NULL, &shared);
+}
+
+/* Put columns first..last of the new tokens' values into the cache. */
+INLINE void keep_values(const Layer *layer, const Stored *stored, const Shared *shared, int64_t rows,
+                        int64_t first, int64_t last) {
+    int64_t dim = layer->head_dim, token = (stored->tokens - 1) * dim;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = first; column < last; column++)
+            stored->values[row * stored->value_row + column / dim * stored->value_head + token +
+                           column % dim] =
+                to_kept(shared->value[row * layer->kv_heads * dim + column]);
 }
 
 /* Queries, keys and values of the tokens fed; values go straight to the cache. */
@@ -129,15 +141,10 @@ static void project_in(const Layer *layer, const Stored *stored, const Step *ste
                     kv_width);
         } else {
             int64_t first = (chunk - q_chunks - kv_chunks) * piece;
-            int64_t last = at_most(first + piece, kv_width), dim = layer->head_dim;
-            for (int64_t head = first / dim; head * dim < last; head++) {
-                int64_t from = first > head * dim ? first : head * dim;
-                int64_t to = at_most(last, (head + 1) * dim);
-                float *place = stored->values + head * stored->value_head +
-                               (stored->tokens - 1) * dim - head * dim;
-                project(layer->v, layer->v_bias, NULL, own, width, rows, from, to, place,
-                        stored->value_row);
-            }
+            int64_t last = at_most(first + piece, kv_width);
+            project(layer->v, layer->v_bias, NULL, own, width, rows, first, last, shared->value,
+                    kv_width);
+            keep_values(layer, stored, shared, rows, first, last);
         }
     }
     await(counter, chunks);
@@ -153,16 +160,18 @@ static void attend_chunk(const Layer *layer, const Stored *stored, const Step *s
     const float *cosines = step->cosines + row * step->angle_row;
     const float *sines = step->sines + row * step->angle_row;
     float query[MOST_GROUP * MOST_HEAD_DIM], scores[MOST_GROUP][KV_CHUNK];
-    float *keys = stored->keys + row * stored->key_row + head * stored->key_head + first * dim;
-    const float *values =
+    kept *keys = stored->keys + row * stored->key_row + head * stored->key_head + first * dim;
+    const kept *values =
         stored->values + row * stored->value_row + head * stored->value_head + first * dim;
     int64_t first_head = row * layer->heads + head * group;
     for (int64_t g = 0; g < group; g++)
         rotate(shared->query + (first_head + g) * dim, cosines, sines, dim, layer->scale,
                query + g * dim);
-    if (chunk == chunks - 1)
-        rotate(shared->key + (row * layer->kv_heads + head) * dim, cosines, sines, dim, 1.0f,
-               keys + (tokens - 1) * dim);
+    if (chunk == chunks - 1) {
+        float turned[MOST_HEAD_DIM];
+        rotate(shared->key + (row * layer->kv_heads + head) * dim, cosines, sines, dim, 1.0f, turned);
+        for (int64_t i = 0; i < dim; i++) keys[(tokens - 1) * dim + i] = to_kept(turned[i]);
+    }
     score(query, keys, values, dim, group, tokens, scores);
     float *partial = shared->partial + (first_head * chunks + chunk) * stride;
     for (int64_t g = 0; g < group; g++) {
@@ -192,7 +201,7 @@ static void attend(const Layer *layer, const Stored *stored, const Step *step, C
 }
 
 /* output = input times weights, plus what flows past. */
-static void project_back(const float *weights, const float *bias, const float *input, int64_t width,
+static void project_back(const kept *weights, const kept *bias, const float *input, int64_t width,
                          const float *past, int64_t out_width, int64_t rows, float *output,
                          Counter *counter) {
     int64_t piece = rows_per_chunk(width), chunks = pieces(out_width, piece);
@@ -272,7 +281,7 @@ void decode_layers(const Layer *layers, const Stored *stored, const Step *step) 
 }
 
 /* output [row, out_width] = input [row, width] times weights [out_width, width], plus bias. */
-void linear(const float *weights, const float *bias, const float *input, float *output,
+void linear(const kept *weights, const kept *bias, const float *input, float *output,
             int64_t rows, int64_t width, int64_t out_width) {
     Counter counter;
     memset(&counter, 0, sizeof counter);
@@ -314,4 +323,4 @@ void set_pool_threads(int64_t threads) { omp_set_num_threads((int)threads); }
 /* Structures and limits as compiled, for whoever calls with their own idea of them. */
 const int64_t layer_bytes = sizeof(Layer), stored_bytes = sizeof(Stored), step_bytes = sizeof(Step);
 const int64_t most_rows = MOST_ROWS, most_group = MOST_GROUP, most_head_dim = MOST_HEAD_DIM;
-const int64_t chunk_bytes = CHUNK_BYTES;
+const int64_t chunk_bytes = CHUNK_BYTES, number_format = NUMBER_FORMAT;

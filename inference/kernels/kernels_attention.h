@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "kernels_vectors.h"
+#include "kernels_products.h"
 
 #ifndef KV_CHUNK
 #define KV_CHUNK 256
@@ -13,7 +13,7 @@
 #ifndef AHEAD_TOKENS
 #define AHEAD_TOKENS 32
 #endif
-#define LINE 16 /* floats in a cache line */
+#define LINE (64 / (int64_t)sizeof(kept)) /* numbers in a cache line */
 #define MOST_GROUP 16 /* query heads on one key/value head */
 #define MOST_HEAD_DIM 256
 #define HIDDEN_SCORE (-1e30f)
@@ -30,20 +30,21 @@ INLINE void rotate(const float *from, const float *cosines, const float *sines, 
 }
 
 /* Ask memory for a block of tokens that will be needed soon. */
-INLINE void ask(const float *block, int64_t dim) {
+INLINE void ask(const kept *block, int64_t dim) {
     for (int64_t i = 0; i < ROW_BLOCK * dim; i += LINE) __builtin_prefetch(block + i);
 }
 
 /* scores[group][token] of one group of query heads against the tokens of one chunk; towards its end
    the first values are asked for. */
-INLINE void score(const float *query, const float *keys, const float *values, int64_t dim,
+INLINE void score(const float *query, const kept *keys, const kept *values, int64_t dim,
                   int64_t group, int64_t tokens, float scores[MOST_GROUP][KV_CHUNK]) {
     for (int64_t token = 0; token < tokens; token += ROW_BLOCK) {
         int64_t rows = at_most(tokens - token, ROW_BLOCK), ahead = token + AHEAD_TOKENS;
         ask(ahead < tokens ? keys + ahead * dim : values + (ahead - tokens) * dim, dim);
         for (int64_t g = 0; g < group; g += TOKEN_BLOCK) {
             float sums[TOKEN_BLOCK][ROW_BLOCK];
-            const float *block = keys + token * dim, *heads = query + g * dim;
+            const kept *block = keys + token * dim;
+            const float *heads = query + g * dim;
             int64_t count = at_most(group - g, TOKEN_BLOCK);
             if (rows == ROW_BLOCK) {
                 products_of(block, dim, heads, dim, 0, ROW_BLOCK, count, sums);
@@ -82,14 +83,14 @@ INLINE void weigh(float *scores, int64_t tokens, float ends[2]) {
 }
 
 /* Add weights[head] times a block of values to the output of a few heads, a constant number. */
-INLINE void add_block(const float *block, float scores[][KV_CHUNK], int64_t token, int64_t dim,
+INLINE void add_block(const kept *block, float scores[][KV_CHUNK], int64_t token, int64_t dim,
                       const int heads, float *output, int64_t output_head) {
     lanes weight[TOKEN_BLOCK][ROW_BLOCK];
     for (int h = 0; h < heads; h++)
         for (int r = 0; r < ROW_BLOCK; r++) weight[h][r] = all(scores[h][token + r]);
     for (int64_t i = 0; i < dim; i += LANES) {
         lanes value[ROW_BLOCK];
-        for (int r = 0; r < ROW_BLOCK; r++) value[r] = load(block + r * dim + i);
+        for (int r = 0; r < ROW_BLOCK; r++) value[r] = load_kept(block + r * dim + i);
         for (int h = 0; h < heads; h++) {
             float *place = output + h * output_head + i;
             lanes sum = load(place);
@@ -100,12 +101,12 @@ INLINE void add_block(const float *block, float scores[][KV_CHUNK], int64_t toke
 }
 
 /* output[group] = weights[group] times the values of one chunk. */
-INLINE void mix(const float *values, float scores[MOST_GROUP][KV_CHUNK], int64_t dim, int64_t group,
+INLINE void mix(const kept *values, float scores[MOST_GROUP][KV_CHUNK], int64_t dim, int64_t group,
                 int64_t tokens, float *output, int64_t output_head) {
     for (int64_t g = 0; g < group; g++) memset(output + g * output_head, 0, dim * sizeof(float));
     int64_t token = 0;
     for (; token + ROW_BLOCK <= tokens; token += ROW_BLOCK) {
-        const float *block = values + token * dim;
+        const kept *block = values + token * dim;
         if (token + AHEAD_TOKENS < tokens) ask(block + AHEAD_TOKENS * dim, dim);
         for (int64_t g = 0; g < group; g += TOKEN_BLOCK) {
             float *place = output + g * output_head;
@@ -124,7 +125,7 @@ INLINE void mix(const float *values, float scores[MOST_GROUP][KV_CHUNK], int64_t
             float *sum = output + g * output_head;
             lanes weight = all(scores[g][token]);
             for (int64_t i = 0; i < dim; i += LANES)
-                store(sum + i, load(sum + i) + weight * load(values + token * dim + i));
+                store(sum + i, load(sum + i) + weight * load_kept(values + token * dim + i));
         }
 }
 

@@ -1,4 +1,4 @@
-/* Vectors of floats, and products of weight rows with inputs. One file of inference/kernels.c. */
+/* Vectors of floats. One file of inference/kernels.c. */
 
 #ifndef KERNELS_VECTORS_H
 #define KERNELS_VECTORS_H
@@ -88,94 +88,6 @@ INLINE lanes exponential(lanes x) {
     sum = sum * r + all(1.0f);
     whole scale = ((whole)shifted << 23) + (whole)all(1.0f);
     return sum * (lanes)scale;
-}
-
-/* sums[token][row] = input[token] . weights[row * apart]; both counts are constants where it is
-   inlined. Memory is asked for the weights that lie ahead, none where that is 0. */
-INLINE void products(const float *weights, int64_t apart, const float *input, int64_t width,
-                     int64_t ahead, const int rows, const int tokens,
-                     float sums[TOKEN_BLOCK][ROW_BLOCK]) {
-    lanes partial[TOKEN_BLOCK][ROW_BLOCK];
-    for (int t = 0; t < tokens; t++)
-        for (int r = 0; r < rows; r++) partial[t][r] = all(0.0f);
-    for (int64_t i = 0; i < width; i += LANES) {
-        lanes weight[ROW_BLOCK];
-        for (int r = 0; r < rows; r++) {
-            const float *place = weights + r * apart + i;
-            if (ahead) __builtin_prefetch(place + ahead);
-            weight[r] = load(place);
-        }
-        for (int t = 0; t < tokens; t++) {
-            lanes x = load(input + t * width + i);
-            for (int r = 0; r < rows; r++) partial[t][r] += weight[r] * x;
-        }
-    }
-    for (int t = 0; t < tokens; t++) {
-        if (rows == ROW_BLOCK) totals(partial[t], sums[t]);
-        else for (int r = 0; r < rows; r++) sums[t][r] = total(partial[t][r]);
-    }
-}
-
-INLINE void products_of(const float *weights, int64_t apart, const float *input, int64_t width,
-                        int64_t ahead, const int rows, int tokens,
-                        float sums[TOKEN_BLOCK][ROW_BLOCK]) {
-    switch (tokens) {
-    case 1: products(weights, apart, input, width, ahead, rows, 1, sums); break;
-    case 2: products(weights, apart, input, width, ahead, rows, 2, sums); break;
-#if LANES == 16
-    case 3: products(weights, apart, input, width, ahead, rows, 3, sums); break;
-    default: products(weights, apart, input, width, ahead, rows, 4, sums); break;
-#endif
-    }
-}
-
-/* Put input [token, width] times a block of weight rows, stretch apart, plus bias and what is added,
-   in output [token, output_row] from column row on. */
-INLINE void project_block(const float *weights, const float *bias, const float *added,
-                          const float *input, int64_t width, int64_t tokens, int64_t row,
-                          int64_t stretch, const int rows, float *output, int64_t output_row) {
-    float sums[TOKEN_BLOCK][ROW_BLOCK];
-    for (int64_t token = 0; token < tokens; token += TOKEN_BLOCK) {
-        int count = (int)at_most(tokens - token, TOKEN_BLOCK);
-        const float *block = weights + row * width, *x = input + token * width;
-        /* The second pass over a block has it at hand, and time to fetch the next. */
-        if (token == TOKEN_BLOCK)
-            products_of(block, stretch * width, x, width, width, rows, count, sums);
-        else
-            products_of(block, stretch * width, x, width, 0, rows, count, sums);
-        for (int t = 0; t < count; t++)
-            for (int r = 0; r < rows; r++) {
-                int64_t column = row + r * stretch, at = (token + t) * output_row + column;
-                float sum = sums[t][r];
-                if (bias) sum += bias[column];
-                if (added) sum += added[at];
-                output[at] = sum;
-            }
-    }
-}
-
-/* The same for weight rows first..last. */
-static void project(const float *weights, const float *bias, const float *added,
-                    const float *input, int64_t width, int64_t tokens, int64_t first, int64_t last,
-                    float *output, int64_t output_row) {
-    int64_t stretch = (last - first) / ROW_BLOCK, rest = first + stretch * ROW_BLOCK;
-    for (int64_t row = first; row < first + stretch; row++)
-        project_block(weights, bias, added, input, width, tokens, row, stretch, ROW_BLOCK, output,
-                      output_row);
-    for (int64_t row = rest; row < last; row++)
-        project_block(weights, bias, added, input, width, tokens, row, 0, 1, output, output_row);
-}
-
-static void normalise(const float *input, const float *weight, float eps, int64_t rows,
-                      int64_t width, float *output) {
-    for (int64_t row = 0; row < rows; row++) {
-        const float *x = input + row * width;
-        lanes squares = all(0.0f);
-        for (int64_t i = 0; i < width; i += LANES) squares += load(x + i) * load(x + i);
-        lanes factor = all(1.0f / sqrtf(total(squares) / (float)width + eps));
-        for (int64_t i = 0; i < width; i += LANES)
-            store(output + row * width + i, load(weight + i) * (load(x + i) * factor));
-    }
 }
 
 #endif

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from inference.calibration import ceilings, ceilings_store
 from inference.calibration.ceilings import (
     REPEATS,
     WARM_UPS,
@@ -42,6 +43,7 @@ def measured(
     clock: StepClock | None = None,
     orders: tuple[int, ...] = (8, 16),
     delays: Callable[[], ScriptedDelays] = ScriptedDelays,
+    dtype: torch.dtype = torch.float32,
 ) -> MeasuredCeilings:
     """Return roofs measured on a scripted clock, every timing 8 ms by default."""
     plan = RoofPlan(
@@ -50,7 +52,7 @@ def measured(
         clock=clock or ScriptedClock(repeat(STEP_TIME_S)),
         delays=delays,
     )
-    result = measure_ceilings(CPU, torch.float32, plan=plan)
+    result = measure_ceilings(CPU, dtype, plan=plan)
     assert result is not None
     return result
 
@@ -175,6 +177,23 @@ def test_kept_roofs_are_found_again_equal(tmp_path: Path) -> None:
 
     assert saved_ceilings(CPU, torch.float32, tmp_path) == result
     assert saved_ceilings(CPU, torch.bfloat16, tmp_path) is None
+
+
+def test_products_of_16_bits_are_timed_as_prefill_computes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A roof below what prefill reaches was the other way round."""
+    labels: list[str] = []
+    for is_slow in (False, True):
+        for module in (ceilings, ceilings_store):
+            monkeypatch.setattr(module, "is_widened", lambda _dtype, slow=is_slow: slow)
+        result = measured(dtype=torch.float16)
+        labels.append(result.products[0].label)
+        assert saved_ceilings(CPU, torch.float16, tmp_path) is None
+        save_ceilings(result, CPU, torch.float16, tmp_path)
+        assert saved_ceilings(CPU, torch.float16, tmp_path) == result
+
+    assert labels == ["8x8 float16 matrix product", "8x8 float16 matrix product in float32"]
 
 
 def test_a_damaged_file_counts_as_none(tmp_path: Path) -> None:

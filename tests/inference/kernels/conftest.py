@@ -9,16 +9,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
-from inference.kernels.build import compiled, kernel_library, opened
+from inference.kernels.build import compiled, format_options, kernel_library, opened
 from inference.kernels.compiler import OPTIONS, SOURCE, source_parts
 from inference.kernels.unavailable import UnavailableError
 
 HASWELL = tuple("-march=haswell" if one == "-march=native" else one for one in OPTIONS)
 QUICK = tuple("-O1" if one == "-O3" else one for one in OPTIONS)
 
-# From a file's name, words of it and what stands there instead to a compiled library.
-CompileChanged = Callable[[str, str, str], Path]
+WIDTHS = {"widest": OPTIONS, "avx2": HASWELL}
+SIXTEEN_BITS = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+# From a file's name, words of it and what stands there instead to a compiled library; and, where it
+# is not float32, from the format of its numbers.
+CompileChanged = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
@@ -31,24 +36,40 @@ def library() -> ctypes.CDLL:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="session", params=[OPTIONS, HASWELL], ids=["widest", "avx2"])
+@pytest.fixture(scope="session", params=WIDTHS.values(), ids=list(WIDTHS))
 def variant(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> ctypes.CDLL:
     return opened(compiled(tmp_path_factory.mktemp("kernels"), request.param))
 
 
+@pytest.fixture(
+    scope="session",
+    params=[(numbers, width) for numbers in SIXTEEN_BITS for width in WIDTHS],
+    ids="-".join,
+)
+def half(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[ctypes.CDLL, torch.dtype]:
+    """The kernels for one format of 16 bits in one width of vectors, and that format."""
+    numbers, width = request.param
+    options = format_options(numbers, WIDTHS[width])
+    path = compiled(tmp_path_factory.mktemp("kernels"), options)
+    return opened(path, numbers), SIXTEEN_BITS[numbers]
+
+
 @pytest.fixture
 def compile_changed(tmp_path: Path) -> CompileChanged:
     """Return what compiles the kernels with one change to their source."""
 
-    def compile_it(name: str, words: str, instead: str) -> Path:
+    def compile_it(name: str, words: str, instead: str, numbers: str = "float32") -> Path:
         for part in source_parts(SOURCE):
             shutil.copy(part, tmp_path)
         part = tmp_path / name
         code = part.read_text()
         assert words in code
         part.write_text(code.replace(words, instead))
-        return compiled(tmp_path / "library", QUICK, tmp_path / SOURCE.name)
+        options = format_options(numbers, QUICK)
+        return compiled(tmp_path / "library", options, tmp_path / SOURCE.name)
 
     return compile_it

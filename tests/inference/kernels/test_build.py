@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from inference.kernels import build
 from inference.kernels.build import load_failure, opened, pool_threads, shares_pool
 from inference.kernels.compiler import gnu_compiler
 from inference.kernels.unavailable import UnavailableError
@@ -86,6 +87,23 @@ def test_a_library_that_does_not_fit_is_refused(
 
     with pytest.raises(UnavailableError, match=sentence):
         opened(path)
+
+
+def test_a_library_for_other_numbers_is_refused(compile_changed: Callable[..., Path]) -> None:
+    path = compile_changed("kernels.c", "MOST_PIECE 128", "MOST_PIECE 64", "bfloat16")
+
+    with pytest.raises(UnavailableError, match="number_format 2 where their callers have 1"):
+        opened(path, "float16")
+
+
+def test_a_processor_without_conversions_has_no_kernels_for_float16(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build, "_processor", lambda: "avx2 fma")
+
+    build.check_processor("bfloat16")
+    with pytest.raises(UnavailableError, match="to have AVX2, FMA, F16C"):
+        build.check_processor("float16")
 
 
 def test_the_number_of_threads_is_as_before_once_it_was_asked_whose_they_are(

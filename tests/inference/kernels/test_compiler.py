@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inference.kernels.build import compiled
+from inference.kernels.abi import NUMBER_FORMATS
+from inference.kernels.build import compiled, format_options
 from inference.kernels.compiler import OPTIONS, SOURCE, compile_library, gnu_compiler
 from inference.kernels.unavailable import UnavailableError
 
@@ -72,11 +73,13 @@ def test_what_the_compiler_says_is_passed_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_the_code_for_wider_vectors_compiles_on_every_machine(tmp_path: Path) -> None:
+@pytest.mark.parametrize("numbers", NUMBER_FORMATS)
+def test_the_code_for_wider_vectors_compiles_on_every_machine(tmp_path: Path, numbers: str) -> None:
     options = ["-march=skylake-avx512" if one == "-march=native" else one for one in OPTIONS]
     target = tmp_path / "kernels.so"
 
-    compile_library(SOURCE, ("-Werror", "-Wall", *options), target)
+    options = format_options(numbers, ("-Werror", "-Wall", *options))
+    compile_library(SOURCE, options, target)
 
     listing = subprocess.run(
         ["objdump", "-d", str(target)], capture_output=True, text=True, check=True

@@ -342,7 +342,7 @@ def test_another_dtype_says_why_there_is_no_kernel() -> None:
 
     assert not report.is_used
     assert report.text == (
-        "the library's own: the kernels are for float32 on a CPU, not float64 on cpu"
+        "the library's own: the kernels are for float32, float16, bfloat16, not float64"
     )
 
 

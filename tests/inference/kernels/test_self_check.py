@@ -18,10 +18,10 @@ from tests.tiny_model import tiny_config
 
 pytestmark = pytest.mark.usefixtures("library")
 
-CompileChanged = Callable[[str, str, str], Path]
+CompileChanged = Callable[..., Path]
 
 
-def llama() -> PreTrainedModel:
+def llama(dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     config = tiny_config()
     config.update(
         {
@@ -36,7 +36,7 @@ def llama() -> PreTrainedModel:
             "initializer_range": 0.2,
         }
     )
-    return fresh_model(config, torch.float32)
+    return fresh_model(config, dtype)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def llama() -> PreTrainedModel:
             "kernels.c", "if (!seen[token])", "if (0)", "padded", id="padding is attended to"
         ),
         pytest.param(
-            "kernels_vectors.h",
+            "kernels_products.h",
             "input + token * width;",
             "input + (token < 8 ? token : 0) * width;",
             "rows 16",
@@ -75,8 +75,8 @@ def llama() -> PreTrainedModel:
         ),
         pytest.param(
             "kernels.c",
-            "project(layer->v, layer->v_bias, NULL, own, width, rows, from, to, place,",
-            "project(layer->v, layer->k_bias, NULL, own, width, rows, from, to - 1, place,",
+            "keep_values(layer, stored, shared, rows, first, last);",
+            "keep_values(layer, stored, shared, rows, first, last - 1);",
             "layers 0 to 0",
             id="a value is not stored",
         ),
@@ -92,6 +92,32 @@ def test_fused_layers_that_are_wrong_are_not_used(
     assert report.layers == 0
     assert report.reason.startswith("its layers differ from the kernels' by ")
     assert sentence in report.reason
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    ("name", "words", "instead"),
+    [
+        pytest.param("kernels_kept.h", "kept to_kept(float value) {",
+                     "kept to_kept(float value) {\n    value *= 1.02f;", id="stored larger"),
+        pytest.param("kernels.c", "if (!seen[token])", "if (0)", id="padding is attended to"),
+        pytest.param("kernels_products.h", "sum += from_kept(bias[column])", "sum += bias[column]",
+                     id="a bias is read as an integer"),
+    ],
+)  # fmt: skip
+def test_fused_layers_of_16_bits_that_are_wrong_are_not_used(
+    compile_changed: CompileChanged, dtype: torch.dtype, name: str, words: str, instead: str
+) -> None:
+    model = llama(dtype)
+    numbers = str(dtype).removeprefix("torch.")
+    for layer in model.model.layers:
+        bias = torch.full((layer.self_attn.q_proj.out_features,), 0.5, dtype=dtype)
+        layer.self_attn.q_proj.bias = torch.nn.Parameter(bias)
+
+    report = install(model, opened(compile_changed(name, words, instead, numbers), numbers))
+
+    assert report.layers == 0
+    assert report.reason.startswith("its layers differ from the kernels' by ")
 
 
 def test_linear_layers_are_left_out_by_their_size(compile_changed: CompileChanged) -> None:
