@@ -20,6 +20,8 @@ def letter_rows(
 ) -> list[Row]:
     """Return the rows with a ``text``: one for each place, with the letters of all points there.
 
+    The letters stand to the right of a point: of several they are given to the rightmost.
+
     Args:
         rows: Points with a ``label``.
         fields: Names of the field across and of the one upwards.
@@ -36,6 +38,7 @@ def letter_rows(
     upwards = _extent([place[1] for place in shown] + ([0.0] if to_zero else []), is_log=is_log)
     kept: list[int] = []
     texts: dict[int, list[str]] = {}
+    rightmost: dict[int, int] = {}
     for index, (row, place) in enumerate(zip(known, places, strict=True)):
         near = (one for one in kept if _is_near(place, places[one], (across, upwards)))
         home = next(near, None)
@@ -45,7 +48,8 @@ def letter_rows(
         label = str(row["label"])
         if label not in texts.setdefault(home, []):
             texts[home].append(label)
-    return [{**known[index], "text": ", ".join(texts[index])} for index in kept]
+        rightmost[home] = max(rightmost.get(home, index), index, key=lambda one: places[one][0])
+    return [{**known[rightmost[home]], "text": ", ".join(texts[home])} for home in kept]
 
 
 def _is_near(

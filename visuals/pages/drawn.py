@@ -11,8 +11,12 @@ from visuals.charts.theme import Chart, Row, with_rows_only
 
 
 def draw_chart(chart: Chart, *, key: str) -> None:
-    """Draw a chart that has its rows, without the layers that have none."""
-    st.altair_chart(with_rows_only(chart), width="stretch", theme="streamlit", key=key)
+    """Draw a chart that has its rows, without the layers that have none.
+
+    Streamlit's theme lets the last label of an axis stand half outside of the picture.
+    """
+    drawn = with_rows_only(chart).configure_axisX(labelFlush=True, labelFlushOffset=-3)
+    st.altair_chart(drawn, width="stretch", theme="streamlit", key=key)
 
 
 def draw_table(rows: Sequence[Row], *, caption: str, is_wide: bool = False) -> None:

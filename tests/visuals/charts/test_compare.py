@@ -132,6 +132,9 @@ def test_letters_at_one_place_are_written_side_by_side() -> None:
     frame: list[Row] = [{"x": 0.2, "y": 3.0}, {"x": 30.0, "y": 100.0}]
     under_roofs = letter_rows(close, ("x", "y"), is_log=True, frame=frame)
     assert [row["text"] for row in under_roofs] == ["A, B"]
+    beside: list[Row] = [{"label": "A", "x": 20.0, "y": 9.0}, {"label": "B", "x": 21.0, "y": 9.0}]
+    [both] = letter_rows(beside, ("x", "y"), is_log=True, frame=frame)
+    assert (both["text"], both["x"]) == ("A, B", 21.0), "no point stands on the letters"
 
 
 def test_the_roofline_counts_work_and_measures_step_times_of_both_phases() -> None:
