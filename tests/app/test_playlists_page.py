@@ -19,7 +19,7 @@ from tests.app.stage import STAGE, Stage, shown
 from tests.builders import run_info
 from tests.visuals.traces import trace_of
 from visuals.pages.current_item import SHIPPED_LIST
-from visuals.pages.presenter import with_note
+from visuals.pages.presenter import stage_of_address, with_note
 from visuals.panel.stage import presenter_stage
 from visuals.words.teaching import RANDOM, TEACHING
 
@@ -178,6 +178,16 @@ def test_a_presenter_reads_the_note_in_place_of_every_panels_idea(stage: Stage) 
     assert isinstance(ideas, list)
     assert {idea["prefill"] for idea in ideas} == {idea["decode"] for idea in ideas} == {EVIL}
     assert with_note(usual, "") == usual
+
+
+@pytest.mark.parametrize("on", ["", "1"])
+def test_the_mode_begins_with_an_items_own_panel_however_it_is_switched_on(
+    monkeypatch: pytest.MonkeyPatch, on: str
+) -> None:
+    monkeypatch.setattr("streamlit.query_params", {"present": on} if on else {})
+
+    assert stage_of_address("kv")["panels"] == ["kv"]
+    assert stage_of_address()["panels"] == []
 
 
 @pytest.mark.parametrize("item", [{}, {"item": "1"}])

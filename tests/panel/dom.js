@@ -66,6 +66,7 @@ Object.assign(globalThis, {
   HTMLElement: window.HTMLElement,
   DOMRect: window.DOMRect,
   CustomEvent: window.CustomEvent,
+  UIEvent: window.UIEvent,
   getComputedStyle: window.getComputedStyle,
   requestAnimationFrame: (call) => setTimeout(call),
   ResizeObserver: FakeObserver,

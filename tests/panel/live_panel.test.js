@@ -49,9 +49,9 @@ afterEach(() => {
   mock.restoreAll();
 });
 
-function component(runId, { state = "queued", frame, panels } = {}) {
+function component(runId, { state = "queued", frame, panels, stage } = {}) {
   return {
-    data: { panels, run_id: runId, token: "t", label: "", state, frame, vega: "live/vega/1.js", specs: SPECS, explanations: {} },
+    data: { panels, stage, run_id: runId, token: "t", label: "", state, frame, vega: "live/vega/1.js", specs: SPECS, explanations: {} },
     parentElement: document.body,
     setStateValue: (name, value) => said.push([name, value]),
   };
@@ -274,6 +274,19 @@ test("a page that names panels is shown those below the header, and no others", 
   assert.equal(panel.root.querySelectorAll(".panel").length, 1);
   assert.notEqual(panel.root.querySelector(".panel-mask"), null);
   assert.deepEqual(states(), ["paused"]);
+});
+
+test("a page that presents has all panels, and may name others later", TIMEOUT, () => {
+  const stage = { role: "presenter", address: "live/present", ideas: [], on: false, panels: [], says: "", link: null };
+  open("a", { panels: ["mask"], stage });
+  const shown = () => [...panel.boxes.keys()].filter((name) => !panel.boxes.get(name).classList.contains("unnamed"));
+  assert.deepEqual(shown(), ["mask"]);
+
+  panel.call(component("a", { panels: ["kv"], stage }));
+  assert.deepEqual(shown(), ["kv"]);
+  panel.call(component("a", { stage }));
+  assert.equal(shown().length, panel.boxes.size);
+  assert.equal(panel.root.classList.contains("some"), false);
 });
 
 test("a page that names none is shown all", TIMEOUT, () => {

@@ -30,7 +30,6 @@ from visuals.pages.replay_panel import (
     replay_steps,
 )
 from visuals.pages.session import bound, field_of
-from visuals.pages.widget_keys import PLAYLIST_PANEL
 from visuals.words.panels import PANEL_TITLES
 from visuals.words.teaching import RANDOM
 
@@ -58,15 +57,12 @@ def playlist_player(hub: Hub, desk: PlaylistDesk, current: CurrentItem) -> None:
         replay_controls(hub, replay, run)
         panel = _panel(current)
     replay_steps(hub, replay, run)
-    stage = stage_of_address(panel)
-    if stage["on"]:  # the presenter chooses among all panels, this one first
-        panel = ""
+    stage = stage_of_address(panel)  # a presenter begins with this panel, and chooses among all
     replay_panel(
         hub,
         replay,
         run,
         note=f"**{RANDOM}**" if shows is not None and shows.is_random else "",
-        key=f"{PLAYLIST_PANEL}{panel}" if panel else "panel",
         panels=(panel,) if panel else None,
         stage=with_note(stage, current.item.note),
     )

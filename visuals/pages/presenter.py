@@ -18,10 +18,11 @@ def stage_of_address(first_panel: str = "") -> Stage:
     """Return what the panel is given for the mode that the address asks for.
 
     Args:
-        first_panel: Shown where the address names none; empty for the usual one.
+        first_panel: Shown where the address names none, or where the mode is switched on by its
+            key; empty for the usual one.
     """
     if st.query_params.get(PRESENT_PARAMETER) != "1":
-        return presenter_stage(is_on=False)
+        return presenter_stage(is_on=False, panels=known_panels([first_panel]))
     panels, sentence = panels_said(st.query_params.get(PANELS_PARAMETER, first_panel))
     link = viewer_link(st.context.url or "", *server_keys())
     return presenter_stage(is_on=True, panels=panels, sentence=sentence, link=link)

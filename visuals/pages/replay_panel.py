@@ -85,7 +85,6 @@ def replay_panel(  # noqa: PLR0913  each is one thing that a page says of the pa
     run: LiveRun,
     *,
     note: str = "",
-    key: str = "panel",
     panels: Sequence[str] | None = None,
     stage: Stage | None = None,
 ) -> None:
@@ -96,7 +95,6 @@ def replay_panel(  # noqa: PLR0913  each is one thing that a page says of the pa
         state: What is played.
         run: As the hub shows it.
         note: A sentence more, in Markdown.
-        key: Of the panel.
         panels: Names of the panels shown; None for all.
         stage: What the panel needs to present; None for not.
     """
@@ -108,7 +106,7 @@ def replay_panel(  # noqa: PLR0913  each is one thing that a page says of the pa
     with st.expander("Settings of this run", icon=":material/tune:", key="run-settings"):
         for name, text in made_with((state.trace,)).items():
             st.markdown(f"**{name}**: {escaped(text)}")
-    run_panel(hub, run, key=key, label="recorded run", panels=panels, stage=stage)
+    run_panel(hub, run, label="recorded run", panels=panels, stage=stage)
 
 
 def _speed() -> float:

@@ -118,15 +118,7 @@ PER_CHAPTER = (TOUR_ANSWER, TOUR_PANEL)
 PLAYLIST_NAME, PLAYLIST_FILES = "pl-name-", "pl-files-"  # before a count
 # Before a count and an item's place.
 PLAYLIST_NOTE, PLAYLIST_SHOWN, PLAYLIST_STEP = "pl-note-", "pl-shown-", "pl-step-"
-PLAYLIST_PANEL = "pl-panel-"  # before a panel's name
-PER_PLAYLIST = (
-    PLAYLIST_NAME,
-    PLAYLIST_FILES,
-    PLAYLIST_NOTE,
-    PLAYLIST_SHOWN,
-    PLAYLIST_STEP,
-    PLAYLIST_PANEL,
-)
+PER_PLAYLIST = (PLAYLIST_NAME, PLAYLIST_FILES, PLAYLIST_NOTE, PLAYLIST_SHOWN, PLAYLIST_STEP)
 PANELS = ("panel", "recorded")  # the live panels in which a layer can be chosen
 
 

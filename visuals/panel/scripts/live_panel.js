@@ -9,7 +9,7 @@ import { make, readTheme } from "./elements.js";
 import { serverOrigin } from "./origin.js";
 import { PageMessages } from "./page_messages.js";
 import { PanelGuard } from "./panel_guard.js";
-import { PANELS, WIDE_PANELS } from "./panel_list.js";
+import { PANELS, panelsOf, showNamed, WIDE_PANELS } from "./panel_list.js";
 import { presentingOf } from "./presenting.js";
 import { HIDDEN_TAB_MS, untilQuiet, untilShown } from "./quiet.js";
 import { socketAddress } from "./run_link.js";
@@ -78,9 +78,9 @@ export class LivePanel {
     this.boxes = new Map(); // of the panels below the header, by name
     this.root.append(this.trouble);
     const grid = make("div", "grid");
-    this.root.classList.toggle("some", Boolean(component.data.panels));
     this.add(WIDE_PANELS, this.root);
     this.add(PANELS, grid);
+    showNamed(this.root, this.boxes, component.data);
     this.root.append(grid, this.ctx.tip.box);
     /** @type {NodeListOf<HTMLElement>} */
     this.waiting = this.root.querySelectorAll(".wait");
@@ -97,14 +97,11 @@ export class LivePanel {
   }
 
   /**
-   * All, or those that the page names; the header in any case.
    * @param {[string, PanelClass][]} panels
    * @param {HTMLElement} parent
    */
   add(panels, parent) {
-    const named = this.component.data.panels;
-    const shown = panels.filter(([name]) => !named || name === "head" || named.includes(name));
-    for (const [name, PanelOf] of shown) {
+    for (const [name, PanelOf] of panelsOf(panels, this.component.data)) {
       const guard = new PanelGuard(PanelOf, parent, this.ctx);
       this.guards.push(guard);
       if (guard.panel && name !== "head") this.boxes.set(name, guard.panel.box);
@@ -135,6 +132,7 @@ export class LivePanel {
   call(component) {
     this.component = component;
     this.messages.call(component);
+    showNamed(this.root, this.boxes, component.data);
     this.presenting?.call(component.data);
     const { data } = this;
     this.ctx.data = data;

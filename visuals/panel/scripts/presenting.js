@@ -98,6 +98,7 @@ class Presenting {
     this.data = data;
     this.given = data.stage ?? this.given;
     this.stage.take(this.given);
+    if (this.isOn) this.think();
     if (this.isViewer) return;
     // Another item of a playlist may begin with another panel; without any, those shown stay.
     const { panels } = this.given;
