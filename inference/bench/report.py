@@ -135,7 +135,7 @@ def measure(request: BenchRequest, import_s: float, on_stage: OnStage) -> BenchR
         load_average=LoadAverage(before=before, after=os.getloadavg()),
         versions=dict(library_versions()),
         model=loaded.model_id,
-        dtype=str(dtype).removeprefix("torch."),
+        dtype=loaded.device.dtype,
         kernels=loaded.kernels,
         plan=plan,
         memory_roof_bytes_per_s=memory_roof,

@@ -2,6 +2,7 @@
 
 The twin shares every weight with the model that runs and nothing else: no kernel, no hook, no
 replaced forward. So it costs no memory, and whatever was changed in the model shows beside it.
+The library has no modules for weights in blocks: those are widened by torch's operations.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 from transformers.generation.stopping_criteria import StoppingCriteria, StoppingCriteriaList
 
 from inference.engine.backend import MODEL_ERRORS
+from inference.kernels.block_weights import BlockEmbedding, BlockLinear
 from inference.records.errors import first_line
 
 ShouldStop = Callable[[], bool]
@@ -58,7 +60,11 @@ def library_twin(model: PreTrainedModel, attention: str | None = None) -> PreTra
 def _share(model: nn.Module, twin: nn.Module) -> None:
     """Put the model's own tensors in the place of the twin's, which hold nothing."""
     originals = dict(model.named_modules())
-    for name, module in twin.named_modules():
+    for name, module in list(twin.named_modules()):
+        kept = originals.get(name)
+        if isinstance(kept, BlockLinear | BlockEmbedding):
+            twin.set_submodule(name, kept.twin())
+            continue
         own = (module.named_parameters(recurse=False), module.named_buffers(recurse=False))
         tensors = {key: tensor for pairs in own for key, tensor in pairs}
         plain = {key: value for key, value in vars(module).items() if isinstance(value, Tensor)}

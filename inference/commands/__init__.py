@@ -53,5 +53,9 @@ def add_model_argument(parser: ArgumentParser) -> None:
 
 def add_device_arguments(parser: ArgumentParser) -> None:
     """Add ``--dtype`` and ``--device``."""
-    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16, float16, float64")
+    parser.add_argument(
+        "--dtype",
+        default="auto",
+        help="auto, float32, bfloat16, float16, float64; on a CPU q8_0, q4_0, q4_1",
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N, cuda:all, mps")

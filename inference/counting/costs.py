@@ -105,7 +105,10 @@ def matrix_costs(shape: ModelShape, query_tokens: int, logit_rows: int) -> tuple
     if not shape.matrices:
         msg = f"the shape of {shape.model_type} lists no weight matrices, so no work can be counted"
         raise InputError(msg)
-    return tuple(_matrix_cost(matrix, query_tokens, logit_rows) for matrix in shape.matrices)
+    element = shape.activation_dtype_bytes
+    return tuple(
+        _matrix_cost(matrix, (query_tokens, logit_rows), element) for matrix in shape.matrices
+    )
 
 
 def expected_experts(experts: int, chosen: int, tokens: int) -> float:
@@ -162,9 +165,12 @@ def _checked(rows: Rows) -> list[tuple[int, int]]:
     return sizes
 
 
-def _matrix_cost(matrix: WeightMatrix, query_tokens: int, logit_rows: int) -> MatrixCost:
+def _matrix_cost(
+    matrix: WeightMatrix, counts: tuple[int, int], element_bytes: int | None
+) -> MatrixCost:
+    query_tokens, logit_rows = counts
     if matrix.role is MatrixRole.EMBEDDING:
-        return _gather_cost(matrix, query_tokens)
+        return _gather_cost(matrix, query_tokens, element_bytes)
     tokens = logit_rows if matrix.role is MatrixRole.HEAD else query_tokens
     passes = tokens * matrix.experts_per_token
     used = expected_experts(matrix.experts, matrix.experts_per_token, tokens)
@@ -175,12 +181,14 @@ def _matrix_cost(matrix: WeightMatrix, query_tokens: int, logit_rows: int) -> Ma
         tokens=passes,
         flops=FLOPS_PER_MULTIPLY_ADD * passes * weights // matrix.experts,
         weight_bytes=round(matrix.bytes * used / matrix.experts),
-        activation_bytes=passes * columns * matrix.bytes // weights,
+        activation_bytes=passes * columns * element_bytes
+        if element_bytes
+        else passes * columns * matrix.bytes // weights,
         reuse=passes / used if used else None,
     )
 
 
-def _gather_cost(matrix: WeightMatrix, query_tokens: int) -> MatrixCost:
+def _gather_cost(matrix: WeightMatrix, query_tokens: int, element_bytes: int | None) -> MatrixCost:
     rows = min(query_tokens, matrix.in_features)  # a table cannot give more rows than it has
     gathered = rows * matrix.bytes // matrix.in_features
     return MatrixCost(
@@ -188,7 +196,9 @@ def _gather_cost(matrix: WeightMatrix, query_tokens: int) -> MatrixCost:
         tokens=query_tokens,
         flops=0,
         weight_bytes=gathered,
-        activation_bytes=query_tokens * matrix.bytes // matrix.in_features,
+        activation_bytes=query_tokens * matrix.out_features * element_bytes
+        if element_bytes
+        else query_tokens * matrix.bytes // matrix.in_features,
         reuse=None,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from math import isfinite
 
 from inference.counting.parts import PARTS
+from inference.records.block_formats import COMPUTED_IN, block_format_of
 from inference.records.costs import Ceilings, Source
 from inference.records.errors import InputError
 from inference.records.rooflines import Datasheet, EnteredCeilings
@@ -26,12 +27,14 @@ def find_datasheet(name: str) -> Datasheet | None:
 
 
 def datasheet_ceilings(sheet: Datasheet, dtype: str) -> Ceilings:
-    """Return the vendor's two rates for a dtype.
+    """Return the vendor's two rates for a dtype; weights in blocks are computed with in float32.
 
     Raises:
         InputError: If the vendor states none for it.
     """
     peaks = dict(sheet.peaks)
+    if block_format_of(dtype) is not None:
+        dtype = COMPUTED_IN
     if dtype not in peaks:
         bandwidth = f"{sheet.bytes_per_s / 1e9:g}e9"
         stated = ", ".join(peaks) or f"a bandwidth of {bandwidth} bytes/s"

@@ -19,7 +19,8 @@ MOST_GROUP = 16
 MOST_HEAD_DIM = 256
 CHUNK_BYTES = 98_304
 # What weights, keys and values are kept in: the numbers that kernels_kept.h gives the formats.
-NUMBER_FORMATS = {"float32": 0, "float16": 1, "bfloat16": 2}
+NUMBER_FORMATS = {"float32": 0, "float16": 1, "bfloat16": 2, "q8_0": 3, "q4_0": 4, "q4_1": 5}
+BLOCKS = frozenset({"q8_0", "q4_0", "q4_1"})
 
 
 class Layer(ctypes.Structure):
@@ -85,8 +86,8 @@ def check_agreement(library: ctypes.CDLL, numbers: str) -> None:
             raise UnavailableError(msg)
 
 
-def declare(library: ctypes.CDLL) -> None:
-    """Give the library's functions their types.
+def declare(library: ctypes.CDLL, numbers: str) -> None:
+    """Give the functions of a library for a format of numbers their types.
 
     Raises:
         UnavailableError: It lacks one.
@@ -102,7 +103,10 @@ def declare(library: ctypes.CDLL) -> None:
         library.read_streams.argtypes = (Pointer, Int)
         library.read_streams.restype = ctypes.c_float
         library.describe.argtypes = (Pointer, *[Int] * 3, *[Pointer] * 3)
-        returns_nothing = ("set_pool_threads", "decode_layers", "linear", "describe")
+        returns_nothing = ["set_pool_threads", "decode_layers", "linear", "describe"]
+        if numbers in BLOCKS:
+            library.widen.argtypes = (Pointer, Int, Int, Pointer)
+            returns_nothing.append("widen")
         for name in returns_nothing:
             getattr(library, name).restype = None
     except AttributeError as error:

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import torch
 
-from inference.kernels.abi import NUMBER_FORMATS, check_agreement, declare
+from inference.kernels.abi import BLOCKS, NUMBER_FORMATS, check_agreement, declare
 from inference.kernels.compiler import OPTIONS, SOURCE, compile_library, source_parts
 from inference.kernels.kept_library import kept_library
 from inference.kernels.unavailable import UnavailableError
@@ -36,24 +36,31 @@ from inference.storage.folders import CACHE_VARIABLE, cache_folder
 
 PROCESSORS = Path("/proc/cpuinfo")
 NEEDED_FLAGS = {"AVX2": "avx2", "FMA": "fma"}
-HALF_FLAGS = {"F16C": "f16c"}  # beside them, for float16
+HALF_FLAGS = {"F16C": "f16c"}  # beside them, for float16 and for scales in it
+DTYPES = tuple(name for name in NUMBER_FORMATS if name not in BLOCKS)
 X86 = frozenset({"x86_64", "amd64"})
 # Source: the ELF specification, e_ident and e_machine, and the x86-64 ABI, EM_X86_64.
 X86_64_ELF = (b"\x7fELF\x02\x01", (62).to_bytes(2, "little"))
 MACHINE_AT = 18
 
 
-def kernel_library(dtype: torch.dtype = torch.float32) -> ctypes.CDLL:
-    """Return the library for weights, keys and values of a dtype, compiled when none is kept.
+@cache
+def kernel_library(numbers: str = "float32") -> ctypes.CDLL:
+    """Return the library for a format of weights, compiled when none is kept.
 
     Args:
-        dtype: One for which ``number_format`` has a name.
+        numbers: Of ``NUMBER_FORMATS``.
 
     Raises:
         UnavailableError: The processor, the compiler, the cache folder or the thread pool does not
             allow it.
     """
-    return _library(number_format(dtype))
+    check_processor(numbers)
+    try:
+        folder = cache_folder("kernels")
+    except InputError as error:
+        raise UnavailableError(str(error)) from error
+    return opened(compiled(folder, format_options(numbers)), numbers)
 
 
 def number_format(dtype: torch.dtype) -> str:
@@ -63,20 +70,10 @@ def number_format(dtype: torch.dtype) -> str:
         UnavailableError: There are no kernels for it.
     """
     name = str(dtype).removeprefix("torch.")
-    if name not in NUMBER_FORMATS:
-        msg = f"the kernels are for {', '.join(NUMBER_FORMATS)}, not {name}"
+    if name not in DTYPES:
+        msg = f"the kernels are for {', '.join(DTYPES)}, not {name}"
         raise UnavailableError(msg)
     return name
-
-
-@cache
-def _library(numbers: str) -> ctypes.CDLL:
-    check_processor(numbers)
-    try:
-        folder = cache_folder("kernels")
-    except InputError as error:
-        raise UnavailableError(str(error)) from error
-    return opened(compiled(folder, format_options(numbers)), numbers)
 
 
 def format_options(numbers: str, options: tuple[str, ...] = OPTIONS) -> tuple[str, ...]:
@@ -108,7 +105,7 @@ def opened(path: Path, numbers: str = "float32") -> ctypes.CDLL:
         flags = os.statvfs(path).f_flag
         raise UnavailableError(load_failure(path, error, flags)) from error
     check_agreement(library, numbers)
-    declare(library)
+    declare(library, numbers)
     if not shares_pool(library):
         msg = "the thread pool that the kernels found is not torch's"
         raise UnavailableError(msg)
@@ -140,7 +137,7 @@ def check_processor(numbers: str) -> None:
     if platform.machine().lower() not in X86:
         msg = f"the kernels are for x86-64 processors, not {platform.machine()}"
         raise UnavailableError(msg)
-    needed = NEEDED_FLAGS | (HALF_FLAGS if numbers == "float16" else {})
+    needed = NEEDED_FLAGS | (HALF_FLAGS if numbers in {"float16", *BLOCKS} else {})
     if not set(_processor().split()) >= set(needed.values()):
         msg = f"the processor is not known to have {', '.join(needed)}"
         raise UnavailableError(msg)

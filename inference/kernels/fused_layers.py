@@ -25,6 +25,7 @@ from inference.kernels.abi import (
     Step,
     Stored,
 )
+from inference.kernels.block_weights import PLAIN, other_numbers, weight_numbers
 from inference.kernels.cache_room import make_room, stored_tokens
 from inference.records.options import CacheKind
 
@@ -49,11 +50,19 @@ class _Fed:
     cache: Cache
 
 
-def layer_obstacle(layer: nn.Module, lanes: int, dtype: torch.dtype) -> str:
-    """Return why the kernels cannot run this layer; an empty string when they can."""
+def layer_obstacle(layer: nn.Module, lanes: int, numbers: str) -> str:
+    """Return why the kernels cannot run this layer; an empty string when they can.
+
+    Args:
+        layer: Of any class.
+        lanes: Of the kernels.
+        numbers: The format of weights that they are for.
+    """
     if type(layer).__name__ not in LAYERS:
         return f"{type(layer).__name__} is not of the Llama kind"
-    return _kind_obstacle(layer) or _size_obstacle(layer, lanes) or _weights_obstacle(layer, dtype)
+    return (
+        _kind_obstacle(layer) or _size_obstacle(layer, lanes) or _weights_obstacle(layer, numbers)
+    )
 
 
 def _kind_obstacle(layer: nn.Module) -> str:
@@ -84,18 +93,21 @@ def _size_obstacle(layer: nn.Module, lanes: int) -> str:
     return ""
 
 
-def _weights_obstacle(layer: nn.Module, dtype: torch.dtype) -> str:
-    for name, weight in layer.named_parameters():
-        if weight.dtype is not dtype or weight.device.type != "cpu":
-            return f"{name} is {weight.dtype} on {weight.device}"
-        if not weight.is_contiguous():
-            return f"{name} is not stored in one piece"
+def _weights_obstacle(layer: nn.Module, numbers: str) -> str:
     attention: Any = layer.self_attn
     mlp: Any = layer.mlp
     linears = [getattr(attention, name, getattr(mlp, name, None)) for name in LINEARS]
-    return (
-        "" if all(type(linear) is nn.Linear for linear in linears) else "its linears are not plain"
-    )
+    if any(type(linear) not in PLAIN for linear in linears):
+        return "its linears are not plain"
+    matrices = {id(linear.weight) for linear in linears if isinstance(linear, nn.Linear)}
+    for name, weight in layer.named_parameters():
+        kept = weight_numbers(weight)
+        expected = numbers if id(weight) in matrices else other_numbers(numbers)
+        if kept != expected or weight.device.type != "cpu":
+            return f"{name} is {kept} on {weight.device}"
+        if not weight.is_contiguous():
+            return f"{name} is not stored in one piece"
+    return ""
 
 
 class FusedLayers:
@@ -104,7 +116,8 @@ class FusedLayers:
     def __init__(self, layers: list[nn.Module], library: ctypes.CDLL) -> None:
         self._modules = layers
         self._library = library
-        self._dtype = next(layers[0].parameters()).dtype
+        first: Any = layers[0]
+        self._dtype: torch.dtype = first.input_layernorm.weight.dtype
         self._sizes = (Layer * len(layers))(*[_layer_of(layer) for layer in layers])
         self._stored = (Stored * len(layers))()
         self._step = Step()
@@ -116,7 +129,6 @@ class FusedLayers:
             [getattr(part, name) for part in layer.modules() for name in HOOKS] for layer in layers
         ]
         self._own: list[Callable[..., Tensor]] = [layer.forward for layer in layers]
-        first: Any = layers[0]
         self._config: Any = first.self_attn.config  # the model's own, one for all layers
         self._part_s = (ctypes.c_double * 2)()  # linear operations, attention
         self._timed_layers = self._layers_to_time = 0

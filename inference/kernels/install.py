@@ -18,7 +18,15 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from inference.kernels.abi import MOST_ROWS
+from inference.kernels.abi import BLOCKS, MOST_ROWS
+from inference.kernels.block_weights import (
+    PLAIN,
+    BlockLinear,
+    Widen,
+    block_product,
+    model_block_format,
+    weight_numbers,
+)
 from inference.kernels.build import kernel_library, number_format
 from inference.kernels.description import description_obstacle, scores_library
 from inference.kernels.fused_layers import (
@@ -74,7 +82,8 @@ class KernelReport:
         what = f"own kernels for steps of 1 to {MOST_ROWS} rows: {' and '.join(parts)}, "
         what += f"{self.lanes * 32}-bit vectors, {self.threads} threads"
         if self.numbers != "float32":
-            what += f"; {self.numbers} weights and K/V, float32 arithmetic"
+            kept = "weights" if self.numbers in BLOCKS else "weights and K/V"
+            what += f"; {self.numbers} {kept}, float32 arithmetic"
         if self.is_widened:
             what += "; larger steps widen weights to float32 for the library's products"
         return f"{what}; {self.reason}" if self.reason else what
@@ -123,15 +132,16 @@ def install(
     if model.device.type != "cpu":
         return KernelReport(reason=f"the kernels are for a CPU, not {model.device.type}")
     try:
-        numbers = number_format(model.dtype)
-        library = library or kernel_library(model.dtype)
+        numbers = str(model_block_format(model) or number_format(model.dtype))
+        library = library or kernel_library(numbers)
     except UnavailableError as error:
         return KernelReport(reason=str(error))
     installed = _Installed()
     setattr(model, INSTALLED, installed)
     layers = decoder_layers(model)
-    not_fused = _fuse(model, layers, library, installed) if is_fused else NOT_FUSED
-    reasons = [not_fused, *_replace_linears(model, library, installed), description_obstacle()]
+    kernels = (library, numbers)
+    not_fused = _fuse(model, layers, kernels, installed) if is_fused else NOT_FUSED
+    reasons = [not_fused, *_replace_linears(model, kernels, installed), description_obstacle()]
     return KernelReport(
         layers=0 if not_fused else len(layers),
         linears=len(installed.linears),
@@ -184,14 +194,15 @@ def fused_layers(model: PreTrainedModel) -> FusedLayers | None:
 def _fuse(
     model: PreTrainedModel,
     layers: list[nn.Module],
-    library: ctypes.CDLL,
+    kernels: tuple[ctypes.CDLL, str],
     installed: _Installed,
 ) -> str:
     """Fuse the layers and return an empty string, or why they are left as they are."""
     if not layers:
         return "its layers are in no list"
+    library, numbers = kernels
     lanes = library.lane_count()
-    obstacles = (layer_obstacle(layer, lanes, model.dtype) for layer in layers)
+    obstacles = (layer_obstacle(layer, lanes, numbers) for layer in layers)
     obstacle = next(filter(None, obstacles), "")
     if obstacle:
         return obstacle
@@ -203,13 +214,14 @@ def _fuse(
 
 
 def _replace_linears(
-    model: PreTrainedModel, library: ctypes.CDLL, installed: _Installed
+    model: PreTrainedModel, kernels: tuple[ctypes.CDLL, str], installed: _Installed
 ) -> list[str]:
     """Give linear layers their kernels; return why those of some sizes are left as they are."""
+    library, numbers = kernels
     lanes = library.lane_count()
     obstacles: dict[tuple[int, int, bool], str] = {}
     for module in model.modules():
-        if type(module) is not nn.Linear or not _fits(module, lanes, model.dtype):
+        if not isinstance(module, nn.Linear) or not _fits(module, lanes, numbers):
             continue
         kernel = _linear_forward(module, library)
         size = (module.in_features, module.out_features, address_of(module.bias) is not None)
@@ -221,12 +233,13 @@ def _replace_linears(
     return list(dict.fromkeys(obstacles.values()))
 
 
-def _fits(linear: nn.Linear, lanes: int, dtype: torch.dtype) -> bool:
+def _fits(linear: nn.Linear, lanes: int, numbers: str) -> bool:
     weight = linear.weight
     return (
-        linear.in_features % lanes == 0
+        type(linear) in PLAIN
+        and linear.in_features % lanes == 0
         and "forward" not in linear.__dict__  # somebody else's code would be left out
-        and weight.dtype is dtype
+        and weight_numbers(weight) == numbers
         and weight.device.type == "cpu"
         and weight.is_contiguous()
     )
@@ -235,9 +248,12 @@ def _fits(linear: nn.Linear, lanes: int, dtype: torch.dtype) -> bool:
 def _linear_forward(linear: nn.Linear, library: ctypes.CDLL) -> Callable[[Tensor], Tensor]:
     """Return a forward that gives small inputs to the kernel, no large ones to slow products."""
     own = linear.forward
+    width, out_width = linear.in_features, linear.out_features
     dtype = linear.weight.dtype
     large = partial(_widened, linear) if is_widened(dtype) else own
-    width, out_width = linear.in_features, linear.out_features
+    if isinstance(linear, BlockLinear):
+        dtype = torch.float32
+        large = partial(block_product, layer=linear, widen=_widen_by(library, width))
     kernel = library.linear
 
     def forward(input: Tensor) -> Tensor:
@@ -264,6 +280,17 @@ def _linear_forward(linear: nn.Linear, library: ctypes.CDLL) -> Callable[[Tensor
         return output.to(dtype)
 
     return forward
+
+
+def _widen_by(library: ctypes.CDLL, width: int) -> Widen:
+    """Return what makes rows of blocks float32."""
+
+    def widen(blocks: Tensor) -> Tensor:
+        numbers = torch.empty((len(blocks), width))
+        library.widen(blocks.data_ptr(), len(blocks), width, numbers.data_ptr())
+        return numbers
+
+    return widen
 
 
 def _widened(linear: nn.Linear, input: Tensor) -> Tensor:

@@ -31,8 +31,12 @@ typedef struct {
 typedef struct {
     int64_t hidden, heads, kv_heads, head_dim, intermediate;
     float eps, scale;
-    const kept *norm, *q, *k, *v, *q_bias, *k_bias, *v_bias, *o, *o_bias;
-    const kept *mlp_norm, *gate, *up, *down;
+    const kept *norm;
+    const weight *q, *k, *v;
+    const kept *q_bias, *k_bias, *v_bias;
+    const weight *o;
+    const kept *o_bias, *mlp_norm;
+    const weight *gate, *up, *down;
 } Layer;
 
 typedef struct {
@@ -68,7 +72,7 @@ static void await(Counter *counter, int64_t chunks) {
 }
 
 INLINE int64_t rows_per_chunk(int64_t width) {
-    int64_t rows = CHUNK_BYTES / ((int64_t)sizeof(kept) * width) / ROW_BLOCK * ROW_BLOCK;
+    int64_t rows = CHUNK_BYTES / ((int64_t)sizeof(weight) * row_size(width)) / ROW_BLOCK * ROW_BLOCK;
     return rows < ROW_BLOCK ? ROW_BLOCK : rows;
 }
 
@@ -201,7 +205,7 @@ static void attend(const Layer *layer, const Stored *stored, const Step *step, C
 }
 
 /* output = input times weights, plus what flows past. */
-static void project_back(const kept *weights, const kept *bias, const float *input, int64_t width,
+static void project_back(const weight *weights, const kept *bias, const float *input, int64_t width,
                          const float *past, int64_t out_width, int64_t rows, float *output,
                          Counter *counter) {
     int64_t piece = rows_per_chunk(width), chunks = pieces(out_width, piece);
@@ -227,7 +231,7 @@ static void gate_up(const Layer *layer, int64_t rows, Counter *counter, const Sh
         is_ready = 1;
         project(layer->gate, NULL, NULL, own, width, rows, first, first + columns, shared->gated,
                 wide);
-        project(layer->up + first * width, NULL, NULL, own, width, rows, 0, columns, up, piece);
+        project(weight_row(layer->up, first, width), NULL, NULL, own, width, rows, 0, columns, up, piece);
         for (int64_t row = 0; row < rows; row++)
             for (int64_t i = 0; i < columns; i += LANES) {
                 float *place = shared->gated + row * wide + first + i;
@@ -281,13 +285,29 @@ void decode_layers(const Layer *layers, const Stored *stored, const Step *step) 
 }
 
 /* output [row, out_width] = input [row, width] times weights [out_width, width], plus bias. */
-void linear(const kept *weights, const kept *bias, const float *input, float *output,
+void linear(const weight *weights, const kept *bias, const float *input, float *output,
             int64_t rows, int64_t width, int64_t out_width) {
     Counter counter;
     memset(&counter, 0, sizeof counter);
 #pragma omp parallel
     project_back(weights, bias, input, width, NULL, out_width, rows, output, &counter);
 }
+
+#if NUMBER_FORMAT >= FORMAT_Q8_0
+/* output [row, width] = the numbers of weights [row, width]. */
+void widen(const weight *weights, int64_t rows, int64_t width, float *output) {
+#pragma omp parallel for
+    for (int64_t row = 0; row < rows; row++) {
+        const weight *block = weight_row(weights, row, width);
+        for (int64_t i = 0; i < width; i += BLOCK, block += BLOCK_BYTES) {
+            lanes numbers[PARTS];
+            load_block(block, numbers);
+            for (int part = 0; part < PARTS; part++)
+                store(output + row * width + i + part * LANES, numbers[part]);
+        }
+    }
+}
+#endif
 
 /* The sum of the floats of a number of whole chunks, claimed by threads as weights are. */
 float read_streams(const float *data, int64_t chunks) {

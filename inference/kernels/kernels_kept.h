@@ -1,4 +1,5 @@
-/* Numbers as a model keeps them: weights, keys and values. One file of inference/kernels.c.
+/* Numbers as a model keeps them, one by one: weights, keys and values; where weights are kept in
+   blocks (kernels_blocks.h), all but those. One file of inference/kernels.c.
 
    Each format is a library of its own, compiled with its NUMBER_FORMAT; what is computed is float32
    in all of them. A kept number becomes one in a register, so memory moves no more than its bytes. */
@@ -13,11 +14,14 @@
 #define FORMAT_FLOAT32 0
 #define FORMAT_FLOAT16 1
 #define FORMAT_BFLOAT16 2
+#define FORMAT_Q8_0 3
+#define FORMAT_Q4_0 4
+#define FORMAT_Q4_1 5
 #ifndef NUMBER_FORMAT
 #define NUMBER_FORMAT FORMAT_FLOAT32
 #endif
 
-#if NUMBER_FORMAT == FORMAT_FLOAT32
+#if NUMBER_FORMAT == FORMAT_FLOAT32 || NUMBER_FORMAT >= FORMAT_Q8_0
 typedef float kept;
 
 INLINE lanes load_kept(const kept *from) { return load(from); }

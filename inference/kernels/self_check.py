@@ -25,6 +25,7 @@ from transformers import Cache, DynamicCache, PreTrainedModel
 from transformers.cache_utils import StaticLayer
 
 from inference.kernels.abi import MOST_ROWS
+from inference.kernels.block_weights import BlockLinear
 from inference.kernels.build import pool_threads
 from inference.kernels.fused_layers import FusedLayers
 from inference.kernels.wide_products import wide_product
@@ -91,7 +92,7 @@ def linear_disagreement(linear: nn.Linear, kernel: Forward, library: ctypes.CDLL
     """Return how a linear layer's kernel differs from its own code; empty when it does not."""
     generator = torch.Generator().manual_seed(linear.in_features)
     for rows in CHECKED_ROWS:
-        dtype = linear.weight.dtype
+        dtype = torch.float32 if isinstance(linear, BlockLinear) else linear.weight.dtype
         given = torch.randn(rows, linear.in_features, generator=generator).to(dtype)
         with torch.inference_mode():
             with pool_threads(library, 1):

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import torch
 
+from inference.records.block_formats import BlockFormat, block_format_of
 from inference.records.errors import InputError
 from inference.records.model import Device, DeviceOption
 
@@ -31,8 +32,9 @@ def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     Args:
         device: ``auto``, ``cpu``, ``mps``, ``cuda``, ``cuda:N``, or ``cuda:all`` for all GPUs, of
             which the first is returned.
-        dtype: ``auto`` or a name in ``DTYPES``. ``auto`` is bfloat16 on a CUDA device that has it,
-            float16 on an older one, float32 elsewhere.
+        dtype: ``auto``, a name in ``DTYPES``, or a ``BlockFormat``, which keeps weights in blocks
+            beside float32. ``auto`` is bfloat16 on a CUDA device that has it, float16 on an older
+            one, float32 elsewhere.
 
     Raises:
         InputError: This machine has no such device, or there is no such dtype.
@@ -40,8 +42,13 @@ def choose_device(device: str, dtype: str) -> tuple[torch.device, torch.dtype]:
     torch_device = _torch_device(device)
     if dtype == AUTO:
         return torch_device, _usual_dtype(torch_device)
+    if block_format_of(dtype) is not None:
+        if torch_device.type != "cpu":
+            msg = f"{dtype} runs on a CPU only here; choose the device cpu, or another dtype"
+            raise InputError(msg)
+        return torch_device, torch.float32
     if dtype not in DTYPES:
-        msg = f"there is no dtype {dtype!r}; use auto, {', '.join(DTYPES)}"
+        msg = f"there is no dtype {dtype!r}; use auto, {', '.join((*DTYPES, *BlockFormat))}"
         raise InputError(msg)
     if torch_device.type == "mps" and dtype == "float64":
         msg = "mps has no float64; use float32, or the CPU"
@@ -58,7 +65,7 @@ def choice_note(requested: tuple[str, str], device: torch.device, dtype: torch.d
         dtype: The dtype chosen.
     """
     device_requested, dtype_requested = requested
-    dtype_name = str(dtype).removeprefix("torch.")
+    dtype_name = dtype_requested if block_format_of(dtype_requested) else _name(dtype)
     why_device = "as asked" if device_requested != AUTO else _why_device(device)
     why_dtype = "as asked" if dtype_requested != AUTO else _why_dtype(device)
     return f"Runs on {device} ({why_device}) in {dtype_name} ({why_dtype})."
@@ -113,15 +120,27 @@ def gpu_ids(devices: Iterable[torch.device]) -> tuple[str | int, ...]:
     return tuple(name for name in map(gpu_id, devices) if name is not None)
 
 
-def describe_device(device: torch.device, dtype: torch.dtype) -> Device:
-    """Return a device as the runs made on it describe it."""
+def describe_device(
+    device: torch.device, dtype: torch.dtype, blocks: BlockFormat | None = None
+) -> Device:
+    """Return a device as the runs made on it describe it.
+
+    Args:
+        device: Of the weights.
+        dtype: Of weights, or beside those in blocks.
+        blocks: What weights are kept in; None where in the dtype.
+    """
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
         name, memory_bytes = properties.name, properties.total_memory
     else:
         name, memory_bytes = processor_name(), psutil.virtual_memory().total
-    dtype_name = str(dtype).removeprefix("torch.")
-    return Device(kind=device.type, name=name, dtype=dtype_name, memory_bytes=memory_bytes)
+    kept = str(blocks or _name(dtype))
+    return Device(kind=device.type, name=name, dtype=kept, memory_bytes=memory_bytes)
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def processor_name() -> str:

@@ -41,6 +41,7 @@ from inference.models.placement import (
 from inference.models.process_memory import MEMORY_VARIABLE
 from inference.models.shapes import model_shape
 from inference.models.tokenizer_files import read_tokenizer
+from inference.records.block_formats import block_format_of
 from inference.records.errors import (
     FetchError,
     OutOfMemoryError,
@@ -125,6 +126,12 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     config = read_config(files)
     tokenizer = read_tokenizer(files)
     check_attention(config, files.model_id, attention, (torch_device, torch_dtype))
+    blocks = block_format_of(dtype)
+    if blocks is not None:
+        # A machine with a GPU may lack the package for blocks, which are for a CPU.
+        from inference.models.block_loading import check_blocks  # noqa: PLC0415  see above
+
+        check_blocks(model_on_meta(copy.deepcopy(config), "float32"), files.model_id, blocks)
     needed_bytes = weight_bytes_in(files, config, torch_dtype)
     if torch_device.type == "cpu":
         check_weights_fit(files.model_id, needed_bytes, most_bytes)
@@ -133,6 +140,11 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
     layout = placement(files.model_id, needed_bytes, torch_device, free, is_spread=is_spread)
     chosen = {} if attention is AttentionKind.AUTO else {"attn_implementation": attention.value}
     network = _read_weights(files, config, (layout, {"dtype": torch_dtype, **chosen}), on_stage)
+    if blocks is not None:
+        on_stage(LoadStage(stage=f"putting weights into blocks of {blocks}"))
+        from inference.models.block_loading import keep_in_blocks  # noqa: PLC0415  as above
+
+        keep_in_blocks(network, blocks)
     on_stage(LoadStage(stage="preparing the kernels"))
     kernels = switched_off(network) if is_plain else install(network, is_fused=not chosen).text
     on_stage(LoadStage(stage="model loaded", ratio=1.0))
@@ -140,7 +152,7 @@ def load_model(  # noqa: PLR0913  each is a choice of the user's
         model=network,
         tokenizer_files=tokenizer,
         shape=model_shape(network),
-        device=describe_device(torch_device, torch_dtype),
+        device=describe_device(torch_device, torch_dtype, blocks),
         model_id=files.model_id,
         attention=attention_of(network),
         eos_ids=eos_ids_of(network),

@@ -14,6 +14,7 @@ from torch import nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
+from inference.kernels.block_weights import model_block_format
 from inference.kernels.model_layers import attention_module, decoder_layers
 from inference.models.weight_matrices import (
     is_head_tied,
@@ -96,6 +97,7 @@ def model_shape(model: PreTrainedModel) -> ModelShape:
         idle_weight_bytes=weight_bytes - parameter_bytes(used),
         uncounted=_uncounted(config, decoder),
         parameters=parameter_count(model.parameters()),
+        activation_dtype_bytes=None if model_block_format(model) is None else element_bytes,
     )
 
 

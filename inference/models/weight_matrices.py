@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedConfig, PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
+from inference.kernels.block_weights import BlockWeight
 from inference.records.model import MatrixRole, WeightMatrix
 
 EXPERTS_PER_TOKEN_FIELDS = (
@@ -67,7 +68,9 @@ def parameter_bytes(parameters: Iterable[nn.Parameter]) -> int:
 def parameter_count(parameters: Iterable[nn.Parameter]) -> int:
     """Return how many numbers parameters hold, those shared between modules once."""
     unique = {id(parameter): parameter for parameter in parameters}
-    return sum(one.numel() for one in unique.values())
+    return sum(
+        one.numbers if isinstance(one, BlockWeight) else one.numel() for one in unique.values()
+    )
 
 
 def uncounted_parameters(decoder: nn.Module, config: PreTrainedConfig) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from inference.calibration.timings import Stopwatch
 from inference.calibration.token_sweep import dated_sweep, sweep_tokens
 from inference.engine.backend import TorchBackend
 from inference.engine.clock import StepClock
-from inference.models.devices import DTYPES, choose_device
+from inference.models.devices import choose_device
 from inference.models.loading import LoadedModel
 from inference.process.messages import (
     Command,
@@ -122,4 +122,4 @@ def device_and_dtype(loaded: LoadedModel | None) -> tuple[torch.device, torch.dt
     """Return those of the model held, else those that a model would get by default."""
     if loaded is None:
         return choose_device("auto", "auto")
-    return loaded.model.device, DTYPES[loaded.device.dtype]
+    return loaded.model.device, loaded.model.dtype

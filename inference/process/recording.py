@@ -22,7 +22,6 @@ from inference.counting.roofline import roofline_point, work_of
 from inference.engine.backend import TorchBackend
 from inference.figures.device import notes_of
 from inference.figures.disturbance import is_disturbed
-from inference.models.devices import DTYPES
 from inference.models.loading import LoadedModel
 from inference.models.miniatures import Miniature, miniature
 from inference.models.tokenization import TextCodec
@@ -129,7 +128,7 @@ class Recorder:
 
     def _roofs(self) -> MeasuredCeilings:
         """Return the highest of several measurements of the roofs, up to the first quiet one."""
-        device, dtype = self._loaded.model.device, DTYPES[self._loaded.device.dtype]
+        device, dtype = self._loaded.model.device, self._loaded.model.dtype
         best: MeasuredCeilings | None = None
         for attempt in range(self._tries):
             self._say(f"roofs, attempt {attempt + 1}")

@@ -83,6 +83,8 @@ class ModelShape:
             names a format.
         published_format: What that format is called.
         parameters: Numbers that make up the model, tied ones once; None where a file does not say.
+        activation_dtype_bytes: Bytes of a number that goes into and out of a matrix, where weights
+            are kept in blocks; None where it is kept as the weights are.
     """
 
     model_type: str
@@ -110,6 +112,7 @@ class ModelShape:
     published_weight_bytes: int | None = None
     published_format: str = ""
     parameters: int | None = None
+    activation_dtype_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

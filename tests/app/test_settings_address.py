@@ -71,6 +71,7 @@ def test_every_setting_comes_back_from_the_address(name: str) -> None:
         {"top_p": "x"},
         {"cache": "none such"},
         {"dtype": "float8"},
+        {"dtype": "q5_k"},
         {"has_template": "maybe"},
         {"prompt": "p" * (LONGEST_TEXT + 1)},
         {"no_such_setting": "1"},

@@ -6,6 +6,7 @@ import streamlit as st
 
 from inference.models.tokenization import TextCodec
 from inference.process.orders import RunOrder
+from inference.records.block_formats import BlockFormat
 from inference.records.errors import TokenByTokenError
 from inference.records.options import AttentionKind, DecodeMode
 from visuals.charts.units import counted
@@ -41,7 +42,7 @@ ATTENTIONS = {
     AttentionKind.EAGER: "eager: one operation after another",
     AttentionKind.FLASH: "flash_attention_2: the flash-attn package",
 }
-DTYPES = (AUTO, "float32", "bfloat16", "float16")
+DTYPES = (AUTO, "float32", "bfloat16", "float16", *map(str, BlockFormat))
 
 
 def prompt_box() -> None:
@@ -143,7 +144,9 @@ def run_settings(hub: Hub) -> None:
         "Number format (dtype)",
         DTYPES,
         **bound("dtype"),
-        help="auto: float32 on a CPU, bfloat16 on a GPU that supports it.",
+        help="auto: float32 on a CPU, bfloat16 on a GPU that supports it. q8_0, q4_0 and q4_1 keep "
+        "weights in blocks of 32 numbers of 8 or 4 bits with a scale, on a CPU only; decode then "
+        "reads fewer bytes, and the answers differ a little from those of float32.",
     )
     _attention_setting(hub)
 

@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any
 
 from inference.engine.scheduler import MAX_ROWS
+from inference.records.block_formats import BlockFormat
 from visuals.pages.run_settings import RunSettings
 
 # Source: our own choice. Browsers and proxies take at least 8,000 characters, encoded.
@@ -31,7 +32,7 @@ BOUNDS: dict[str, tuple[float, float]] = {  # of the widgets that show these fie
     "batch_chunk_tokens": (0, 1 << 16),
 }
 NAMES = tuple(field.name for field in fields(RunSettings))
-_DTYPES = ("auto", "float32", "bfloat16", "float16")
+_DTYPES = ("auto", "float32", "bfloat16", "float16", *BlockFormat)
 _SWITCH = {True: "on", False: "off"}
 
 

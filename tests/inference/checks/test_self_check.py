@@ -21,8 +21,10 @@ from inference.kernels.build import kernel_library
 from inference.kernels.install import INSTALLED, install, library_code
 from inference.kernels.model_layers import decoder_layers
 from inference.kernels.unavailable import UnavailableError
+from inference.models.block_loading import keep_in_blocks
 from inference.models.loading import LoadedModel
 from inference.models.shapes import model_shape
+from inference.records.block_formats import BlockFormat
 from inference.records.checks import CheckKind, CheckOutcome, SelfCheck
 from tests.builders import TINY_DEVICE
 from tests.families import FAMILIES, fresh_model, kernel_model, loaded_model, tiny_model
@@ -58,12 +60,14 @@ def own_model(family: str = "llama") -> LoadedModel:
     return replace(loaded_model(family), model=model)
 
 
-def with_kernels() -> LoadedModel:
+def with_kernels(blocks: BlockFormat | None = None) -> LoadedModel:
     try:
-        kernel_library()
+        kernel_library(blocks or "float32")
     except UnavailableError as error:
         pytest.skip(str(error))
     model = kernel_model()
+    if blocks is not None:
+        keep_in_blocks(model, blocks)
     report = install(model)
     assert report.layers == model.config.num_hidden_layers
     return LoadedModel(
@@ -93,6 +97,13 @@ def test_every_family_passes_what_is_possible(family: str) -> None:
 
 def test_a_model_with_kernels_passes_everything() -> None:
     check = whole(check_model(with_kernels(), CheckLimits()))
+
+    assert kinds(check, CheckOutcome.PASSED) == ALL, check.warning
+
+
+@pytest.mark.parametrize("blocks", list(BlockFormat))
+def test_a_model_in_blocks_passes_everything(blocks: BlockFormat) -> None:
+    check = whole(check_model(with_kernels(blocks), CheckLimits()))
 
     assert kinds(check, CheckOutcome.PASSED) == ALL, check.warning
 

@@ -83,6 +83,13 @@ def test_a_sheets_rates_are_tagged_and_dated() -> None:
     assert "read 2026-11-29" in ceilings.method
 
 
+def test_weights_in_blocks_are_computed_with_at_the_rate_of_float32() -> None:
+    sheet = find_datasheet("A10G")
+    assert sheet is not None
+
+    assert datasheet_ceilings(sheet, "q4_1") == datasheet_ceilings(sheet, "float32")
+
+
 def test_an_unconfirmed_sheet_says_so_wherever_it_is_used() -> None:
     sheet = find_datasheet("A10G")
     assert sheet is not None

@@ -14,12 +14,15 @@ from transformers import PreTrainedModel
 from inference.models.devices import (
     available_devices,
     choice_note,
+    choose_device,
+    describe_device,
     device_options,
     gpu_id,
     processor_name,
 )
 from inference.models.placement import check_on_gpus, free_gpu_bytes, placement
-from inference.records.errors import OutOfMemoryError
+from inference.records.block_formats import BlockFormat
+from inference.records.errors import InputError, OutOfMemoryError
 
 GPU = torch.device("cuda", 0)
 CPU = torch.device("cpu")
@@ -144,6 +147,27 @@ def test_what_was_asked_for_needs_no_other_reason() -> None:
     note = choice_note(("cuda:0", "float16"), GPU, torch.float16)
 
     assert note == "Runs on cuda:0 (as asked) in float16 (as asked)."
+
+
+@pytest.mark.parametrize("blocks", list(BlockFormat))
+def test_weights_in_blocks_compute_in_float32_on_a_cpu(blocks: BlockFormat) -> None:
+    note = choice_note(("cpu", blocks), CPU, torch.float32)
+
+    assert choose_device("cpu", blocks) == (CPU, torch.float32)
+    assert describe_device(CPU, torch.float32, blocks).dtype == blocks
+    assert note == f"Runs on cpu (as asked) in {blocks} (as asked)."
+
+
+def test_weights_in_blocks_are_refused_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+
+    with pytest.raises(InputError, match="q8_0 runs on a CPU only here; choose the device cpu"):
+        choose_device("mps", "q8_0")
+
+
+def test_a_format_that_nobody_has_is_refused_with_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"no dtype 'q5_k'; use .*, q8_0, q4_0, q4_1"):
+        choose_device("cpu", "q5_k")
 
 
 def test_auto_says_why_it_took_the_cpu() -> None:
