@@ -28,9 +28,9 @@ from inference.records.status import RunState
 from inference.storage.named_files import check_named_file
 
 if TYPE_CHECKING:  # the wire's library is not on every GPU machine
-    from inference.commands.run_endpoint import EndpointOrder
     from inference.figures.loads import Limits
     from inference.remote.address import Endpoint
+    from inference.remote.growing import EndpointOrder
 
 STDOUT = "-"
 MOST_REQUESTS = 100_000
@@ -122,9 +122,9 @@ async def _run_all(
     endpoint: Endpoint, order: EndpointOrder, plans: Sequence[LoadPlan]
 ) -> tuple[list[RemoteRun], bool]:
     """Return the loads up to the one that was stopped, and whether one was."""
-    from inference.commands.run_endpoint import opened  # noqa: PLC0415  as above
-    from inference.remote.connection import Wire  # noqa: PLC0415
+    from inference.remote.connection import Wire  # noqa: PLC0415  as above
     from inference.remote.gauges import read_gauges  # noqa: PLC0415
+    from inference.remote.growing import opened  # noqa: PLC0415
     from inference.remote.load import LoadOrder, run_load  # noqa: PLC0415
     from inference.remote.tries import taken_extras  # noqa: PLC0415
 

@@ -7,11 +7,7 @@ import asyncio
 import re
 import secrets
 import sys
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
-from time import perf_counter_ns
 
 from inference.commands import INTERRUPTED, write_stdout
 from inference.commands.endpoint_arguments import (
@@ -23,25 +19,17 @@ from inference.commands.endpoint_arguments import (
 from inference.commands.figure_lines import figure_lines
 from inference.commands.prompts import read_prompts
 from inference.records.arrivals import RemoteAsk, RemoteRun
-from inference.records.endpoints import EndpointInfo
 from inference.records.errors import EndpointError, InputError, PromptError
 from inference.records.options import Sampling
 from inference.records.prompts import UploadedPrompt
 from inference.records.status import RunState
 from inference.remote.address import Endpoint
-from inference.remote.asking import ask, go_on
 from inference.remote.connection import Wire
-from inference.remote.gauges import falls_to_rest
-from inference.remote.identify import chosen_model, identify
-from inference.remote.messages import message_for
-from inference.remote.recorder import RequestRecorder
-from inference.remote.tries import taken_extras, tried
+from inference.remote.growing import EndpointOrder, GrowingRun, opened
 from inference.storage.named_files import check_named_file
 
 STDOUT = "-"
 DEFAULT_MODEL = "default"  # what `run` takes where no model is named
-NS = 1e-9
-REST_LIMIT_S = 3.0  # until an engine has noticed that nobody reads
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # what Python makes of such bytes
 MOST_NEW_TOKENS = 1_000_000
 # Options of this program's own engine, and what they are when nobody gave them.
@@ -57,20 +45,6 @@ OF_THIS_MACHINE = {
     "split_every": None,
     "capture": [],
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndpointOrder:
-    """What is asked of the endpoint, before its model is known."""
-
-    asks: tuple[RemoteAsk, ...]
-    model: str | None
-    silence_s: float
-
-    @property
-    def is_raw(self) -> bool:
-        """True when prompts go without a chat template."""
-        return self.asks[0].is_raw
 
 
 def run_at_endpoint(args: argparse.Namespace) -> int:
@@ -155,62 +129,15 @@ def _check_sampling(sampling: Sampling) -> None:
         raise InputError(msg)
 
 
-async def opened(wire: Wire, order: EndpointOrder) -> tuple[EndpointInfo, tuple[RemoteAsk, ...]]:
-    """Return what the server says and takes, and what is asked of it, its model named.
-
-    Raises:
-        InputError: No model is named and the server has several, or it lacks a setting.
-        EndpointError: It does not answer.
-    """
-    info = await identify(wire)
-    model = chosen_model(info, order.model)
-    asks = tuple(replace(one, model_id=model) for one in order.asks)
-    message_for(asks[0], info.engine, ())  # refuses a setting before anything is generated
-    info = await tried(wire, info, model, is_raw=order.is_raw, silence_s=order.silence_s)
-    return info, asks
-
-
-async def _rest_note(wire: Wire) -> str:
-    """Return whether the engine has left the request that was stopped, in a sentence."""
-    has_left = await falls_to_rest(wire, limit_s=REST_LIMIT_S)
-    if has_left is None:
-        return "the engine does not say whether it has left the request"
-    if has_left:
-        return "the engine runs fewer requests since, or none"
-    return (
-        f"the engine runs as many requests as before {REST_LIMIT_S:g} s after the stream was closed"
-    )
-
-
 async def _run(endpoint: Endpoint, order: EndpointOrder) -> RemoteRun:
     """Return the run as far as it came; Ctrl-C and SIGTERM close the stream and end it."""
     async with Wire(endpoint) as wire:
         info, asks = await opened(wire, order)
         sys.stderr.writelines(f"{line}\n" for line in info_lines(info))
         stop_on_termination()
-        zero_ns, started_at = perf_counter_ns(), datetime.now(UTC)
-        recorders: list[RequestRecorder] = []
-        try:
-            for index, named in enumerate(asks):
-                message = message_for(named, info.engine, taken_extras(info))
-                planned_s = (perf_counter_ns() - zero_ns) * NS
-                recorder = RequestRecorder(f"r{index}", named, zero_ns=zero_ns, planned_s=planned_s)
-                recorders.append(recorder)
-                await ask(wire, message, recorder, silence_s=order.silence_s)
-                if recorder.state is not RunState.DONE:
-                    break
-        except asyncio.CancelledError:
-            if not recorders:
-                raise
-            go_on()
-            recorders[-1].note(await _rest_note(wire))
-    return RemoteRun(
-        run_id=secrets.token_urlsafe(6),
-        endpoint=info,
-        started_at=started_at,
-        versions=(("httpcore2", version("httpcore2")),),
-        requests=tuple(recorder.snapshot() for recorder in recorders),
-    )
+        run = GrowingRun(secrets.token_urlsafe(6), info)
+        await run.send(wire, asks, order.silence_s)
+    return run.snapshot()
 
 
 def _save(run: RemoteRun, out: str) -> None:

@@ -83,7 +83,9 @@ def _parts(address: str) -> SplitResult:
         msg = f"the address is none of a server that speaks http or https; {EXAMPLE}"
         raise InputError(msg)
     if parts.username is not None or parts.password is not None:
-        msg = "the address holds a user or a password; leave them out and give a key with --key-env"
+        msg = (
+            "the address holds a user or a password; leave them out and give the key apart from it"
+        )
         raise InputError(msg)
     if parts.query or parts.fragment or not parts.path.isascii():
         msg = f"the address has a part after ? or #, or a path beyond ASCII; {EXAMPLE}"

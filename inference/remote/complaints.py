@@ -22,8 +22,8 @@ COMPRESSED = (
 UNREADABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 ADVICE = {
     400: "change what is asked for",
-    401: "give its key with --key-env",
-    403: "give a key that may do this with --key-env",
+    401: "give its key (on the command line with --key-env)",
+    403: "give a key that may do this (on the command line with --key-env)",
     404: "check the address and the model's name",
     408: "try again",
     413: "give a shorter prompt",

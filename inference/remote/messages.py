@@ -85,7 +85,7 @@ def message_for(ask: RemoteAsk, engine: EngineKind, extras: Collection[Extra]) -
         InputError: The engine does not take a setting.
     """
     if ask.sampling.top_k is not None and engine not in TAKES_TOP_K:
-        msg = f"{engine} has no setting for the k likeliest tokens; leave --top-k out"
+        msg = f"{engine} has no setting for the k likeliest tokens; leave top-k out"
         raise InputError(msg)
     offered = extra_fields(engine, is_raw=ask.is_raw)
     fields: dict[str, Any] = {}

@@ -131,6 +131,26 @@ class BatchingInputs:
     tpot_ms: float = 200.0
 
 
+class Source(StrEnum):
+    """Where tokens are made, as the page says it."""
+
+    HERE = "this machine"
+    ENDPOINT = "an address"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointInputs:
+    """Which engine the pages ask for; a key is no part of it.
+
+    Attributes:
+        model: A name on the server's list; another one for the first of the list.
+    """
+
+    source: Source = Source.HERE
+    address: str = ""
+    model: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsInputs:
     """What the Runs and Device pages ask for.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from inference.prompts.prompt_files import Upload
+from inference.records.endpoints import EndpointInfo
 from inference.records.run import RunTrace
+from inference.remote.address import Endpoint
 from inference.runs.playlists import Playlist, PlaylistItem
 from visuals.pages.run_settings import RunSettings
 from visuals.tour.chapters import CHAPTERS
@@ -27,6 +29,21 @@ class EarlierStep:
     of: str
     trace: RunTrace
     run_id: str
+
+
+@dataclass(slots=True)
+class EndpointState:
+    """The engine at an address that this browser tab asked.
+
+    Attributes:
+        endpoint: Its address, and its key, which is in memory only; None before one answered.
+        info: What it said of itself.
+        sentence: Why it could not be asked; empty when it could.
+    """
+
+    endpoint: Endpoint | None = None
+    info: EndpointInfo | None = None
+    sentence: str = ""
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from visuals.live.attention_feed import choice_from
 from visuals.pages.inputs import (
     BatchingInputs,
     CompareInputs,
+    EndpointInputs,
     PlaylistInputs,
     RooflineInputs,
     RunsInputs,
@@ -27,6 +28,7 @@ from visuals.pages.inputs import (
 )
 from visuals.pages.page_states import (
     ComparePageState,
+    EndpointState,
     LivePageState,
     PlaylistsPageState,
     ReplayState,
@@ -55,9 +57,11 @@ class Session:
     compare: CompareInputs = field(default_factory=CompareInputs)
     roofline: RooflineInputs = field(default_factory=RooflineInputs)
     batching: BatchingInputs = field(default_factory=BatchingInputs)
+    endpoint: EndpointInputs = field(default_factory=EndpointInputs)
     runs: RunsInputs = field(default_factory=RunsInputs)
     steps: StepInputs = field(default_factory=StepInputs)
     tour: TourInputs = field(default_factory=TourInputs)
+    endpoint_state: EndpointState = field(default_factory=EndpointState)
     live_page: LivePageState = field(default_factory=LivePageState)
     compare_page: ComparePageState = field(default_factory=ComparePageState)
     runs_page: RunsPageState = field(default_factory=RunsPageState)

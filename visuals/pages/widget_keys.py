@@ -91,6 +91,11 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "br-ttft": "ttft_s",
         "br-tpot": "tpot_ms",
     },
+    "endpoint": {
+        "source": "source",
+        "endpoint-address": "address",
+        "endpoint-model": "model",
+    },
     "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
     "playlists": {"playlist-adding": "adding", "playlist-all": "has_all_panels"},
     "steps": {"live-step": "live", "replay-step": "replay"},
@@ -110,7 +115,8 @@ GROUP_OF: dict[str, str] = {key: group for group, keys in WIDGETS.items() for ke
 # Widgets that ask for something once, or for one run: their value is read where it is acted on.
 EXAMPLE, CASE = "example", "case"
 RUN_FILE, PROMPT_FILES, CONFIG_FILE = "run-file", "prompt-files", "wi-config"
-ONCE = (EXAMPLE, CASE, RUN_FILE, PROMPT_FILES, CONFIG_FILE)
+ENDPOINT_KEY = "endpoint-key"  # nothing keeps it: it is taken into memory and cleared
+ONCE = (EXAMPLE, CASE, RUN_FILE, PROMPT_FILES, CONFIG_FILE, ENDPOINT_KEY)
 TICK, NAME, IMPORT = "pick-", "name-", "import-"  # before a run's key, or a count
 PER_RUN = (TICK, NAME, IMPORT)
 TOUR_ANSWER, TOUR_PANEL = "tour-answer-", "tour-panel-"  # before a chapter's slug

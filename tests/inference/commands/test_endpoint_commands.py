@@ -134,7 +134,7 @@ def test_a_setting_that_the_engine_has_not_is_refused(
     code = run(server, tmp_path / "run.json", "--top-k", "5")
 
     assert code == BAD_INPUT
-    assert "leave --top-k out" in capsys.readouterr().err
+    assert "leave top-k out" in capsys.readouterr().err
 
 
 def test_a_server_that_is_down_is_one_sentence(

@@ -55,7 +55,7 @@ def test_a_key_in_the_address_is_refused_and_not_repeated() -> None:
         endpoint_at(f"http://user:{KEY}@host")
 
     assert KEY not in str(refused.value)
-    assert "--key-env" in str(refused.value)
+    assert "the key apart from it" in str(refused.value)
 
 
 def test_a_key_is_in_no_text_of_an_endpoint() -> None:
