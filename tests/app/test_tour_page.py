@@ -166,7 +166,7 @@ def test_without_a_model_a_chapter_plays_the_recording_and_says_so(
     assert panel_data(page)["label"] == "recorded run"
     chapter = next(one for one in CHAPTERS if one.slug is slug)
     assert panel_data(page)["panels"] == list(chapter.panels)
-    assert len(page.get("vega_lite_chart")) == (slug is Slug.BATCHING)
+    assert len(page.get("vega_lite_chart")) == (slug in (Slug.BATCHING, Slug.CONTEXT))
 
 
 def test_while_the_model_loads_or_when_it_cannot_the_page_says_why(hub: HubUnderTest) -> None:
@@ -246,7 +246,7 @@ def test_the_page_makes_the_run_of_a_chapter_once_and_tells_its_numbers(
     run = hub.hub.find(newest(hub).run_id)
     assert run is not None
     assert not run.is_kept
-    assert "Here 4 output tokens took 1 prefill + 3 decode = **4 steps**" in said(page)
+    assert "Here 1 + 3 = **4 steps**" in said(page)
     stored = len(newest(hub).requests[0].prompt_ids) + 3
     answer(page, Slug.CACHE, str(stored))
     assert "1 of 7 questions answered" in said(page)
@@ -278,12 +278,12 @@ def test_the_readers_own_prompt_is_fed_in_every_chapter(hub: HubUnderTest) -> No
     page = open_tour(Slug.FORWARD_PASS)
     finish(hub, 0)
 
-    page.text_input(key="tour-prompt").set_value("my own words").run()
+    page.text_area(key="tour-prompt").set_value("my own words").run()
     finish(hub, 0)
     page.button(key="tour-next").click().run()
 
     assert [one.requests[0].prompt_text for one in hub.generates()[1:]] == ["my own words"] * 2
-    assert page.text_input(key="tour-prompt").value == "my own words"
+    assert page.text_area(key="tour-prompt").value == "my own words"
 
 
 def test_a_run_is_made_again_on_request(hub: HubUnderTest) -> None:
@@ -304,7 +304,7 @@ def test_a_prompt_that_cannot_be_fed_is_said_and_the_recording_stands_in(
     load(hub)
     page = open_tour(Slug.CACHE)
 
-    page.text_input(key="tour-prompt").set_value("  ").run()
+    page.text_area(key="tour-prompt").set_value("  ").run()
 
     assert "the prompt is empty" in said(page)
     assert str(panel_data(page)["run_id"]).startswith("replay-")

@@ -38,6 +38,9 @@ UNDISTURBED = "undisturbed"
 IMPOSSIBLE = "longer than with more rows, so not known"
 
 
+MOST_TICKS = 9  # of more batches, the powers of two are named
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchFacts:
     """What is measured and counted of a model's batches on a device.
@@ -365,5 +368,8 @@ def _colours(contexts: Sequence[str]) -> list[str]:
 
 def _batch_axis(batches: Iterable[int]) -> alt.X:
     scale = alt.Scale(type="log", base=2, nice=False)
-    axis = alt.Axis(values=list(batches), format=",d", grid=False)
+    counts = list(batches)
+    if len(counts) > MOST_TICKS:
+        counts = [count for count in counts if count.bit_count() == 1]
+    axis = alt.Axis(values=counts, format=",d", grid=False)
     return alt.X("batch:Q", title="rows in the batch", scale=scale, axis=axis)

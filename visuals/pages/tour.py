@@ -11,8 +11,9 @@ from functools import partial
 import streamlit as st
 
 from inference.runs.recordings import recorded_measurements
-from visuals.charts.batching import BatchFacts, batch_rates
-from visuals.charts.theme import Row
+from visuals.charts.batching import batch_rates
+from visuals.charts.context_costs import context_costs
+from visuals.charts.theme import Chart, Row
 from visuals.charts.units import DASH
 from visuals.live.hub import Hub
 from visuals.pages.drawn import draw_chart, draw_table
@@ -26,9 +27,15 @@ from visuals.pages.tour_question import ask
 from visuals.pages.tour_runs import ShownRun, forget, run_shown
 from visuals.pages.widget_keys import TOUR_PANEL
 from visuals.tour.chapters import CHAPTERS, Chapter, Slug, Variant, chapter_at, variant_of
-from visuals.tour.facts import batch_facts, recorded_batch_facts
+from visuals.tour.facts import (
+    RunFacts,
+    batch_facts,
+    context_facts,
+    recorded_batch_facts,
+    recorded_context_facts,
+)
+from visuals.tour.readings import reading
 from visuals.tour.texts import (
-    CHART_WORDS,
     FINISHED,
     IN_PROGRESS,
     NO_NUMBERS,
@@ -39,7 +46,7 @@ from visuals.tour.texts import (
     Changed,
 )
 
-CHART_HEIGHT = 330
+CHART_HEIGHTS = {Slug.BATCHING: 330, Slug.CONTEXT: 230}
 LONGEST_PROMPT = 1000
 STEP, DONE = "step", "done"  # in the address
 
@@ -138,7 +145,7 @@ def _controls(hub: Hub, chapter: Chapter) -> tuple[str, Variant]:
     """Draw the reader's prompt and what can be tried; return both."""
     text = TEXTS[chapter.slug]
     can_try = hub.engine_status().ready is not None
-    st.text_input("Your prompt", **bound("tour-prompt"), max_chars=LONGEST_PROMPT)
+    st.text_area("Your prompt", **bound("tour-prompt"), max_chars=LONGEST_PROMPT, height="content")
     names = [variant.name for variant in chapter.variants]
     key = f"tour-try-{chapter.slug}"
     st.pills(
@@ -183,22 +190,36 @@ def _picture(
         state=shown.run.state,
         panels=chapter.panels,
     )
-    if chapter.slug is Slug.BATCHING and (facts := _batches(state, shown, prompt)) is not None:
-        draw_chart(batch_rates(facts).properties(height=CHART_HEIGHT), key="tour-batches")
-        st.caption(CHART_WORDS)
+    chart = _chart(chapter, _made(state, chapter, prompt), is_recorded=shown.recorded is not None)
+    if chart is not None:
+        draw_chart(chart.properties(height=CHART_HEIGHTS[chapter.slug]), key=f"tour-{chapter.slug}")
+    if shown.facts is not None and (words := reading(chapter.slug, shown.facts)):
+        with st.container(key="tour-reading"):
+            st.markdown(words)
 
 
-def _batches(state: TourPageState, shown: ShownRun, prompt: str) -> BatchFacts | None:
-    """Return what the runs of this prompt show of batching, or the recorded sweep."""
-    if shown.recorded is not None:
-        measured = recorded_measurements()
-        return None if measured is None else recorded_batch_facts(measured)
-    made = [
+def _made(state: TourPageState, chapter: Chapter, prompt: str) -> list[RunFacts]:
+    """Return the chapter's runs of this prompt, in the order in which they were made."""
+    return [
         facts
         for (slug, _name, of_prompt), facts in state.facts.items()
-        if slug == Slug.BATCHING and of_prompt == prompt
+        if slug == chapter.slug and of_prompt == prompt
     ]
-    return batch_facts(made) if made else None
+
+
+def _chart(chapter: Chapter, made: list[RunFacts], *, is_recorded: bool) -> Chart | None:
+    """Return what the chapter's runs show together, or the recorded sweep; None for nothing."""
+    measured = recorded_measurements() if is_recorded else None
+    if chapter.slug is Slug.BATCHING:
+        if measured is not None:
+            return batch_rates(recorded_batch_facts(measured))
+        return batch_rates(batch_facts(made)) if made else None
+    if chapter.slug is Slug.CONTEXT:
+        if measured is not None:
+            return context_costs(recorded_context_facts(measured))
+        costs = context_facts(made) if made else None
+        return None if costs is None else context_costs(costs)
+    return None
 
 
 def _below(state: TourPageState, chapter: Chapter, variant: Variant, shown: ShownRun) -> None:

@@ -81,7 +81,7 @@ CHAPTERS = (
         variants=(
             replace(YOURS, tokens=1),
             replace(SHORT, tokens=1),
-            Variant(name="your prompt twice", repeats=2, tokens=1),
+            Variant(name="it twice", repeats=2, tokens=1),
         ),
         most_steps=1,
     ),
@@ -102,7 +102,7 @@ CHAPTERS = (
         variants=(
             replace(YOURS, tokens=12),
             replace(SHORT, tokens=12),
-            Variant(name="your prompt twice", repeats=2, tokens=12),
+            Variant(name="it twice", repeats=2, tokens=12),
         ),
         steps_per_s=4.0,
         most_steps=12,
@@ -134,8 +134,8 @@ CHAPTERS = (
         panels=("latency",),
         variants=(
             YOURS,
-            Variant(name="2,000 letters of it", letters=2000),
-            Variant(name="6,000 letters of it", letters=6000),
+            Variant(name="2,000 letters", letters=2000),
+            Variant(name="6,000 letters", letters=6000),
         ),
     ),
 )

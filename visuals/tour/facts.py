@@ -27,13 +27,15 @@ from inference.records.run import RunInfo, RunTrace
 from inference.records.steps import Phase, RowStep
 from inference.runs.recordings import Measurements
 from visuals.charts.batching import BatchFacts
+from visuals.charts.context_costs import ContextCosts, StepAtContext
 from visuals.charts.tokens import pieces_of, shown
 from visuals.charts.weight_reuse import multiplied
 
 # Of the matrices that a chapter could speak of, the one that the weight panel shows first.
 SHOWN_MATRICES = ("up_proj", "c_fc", "dense_h_to_4h")
 # Chosen: far enough to see the benefit end, on a small machine and at a long context.
-COUNTED_ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+# Three to a doubling, so that a line bends where the step does.
+COUNTED_ROWS = tuple(sorted({round(2 ** (third / 3)) for third in range(25)}))
 COUNTED_CONTEXTS = (512, 2048)
 
 
@@ -214,6 +216,39 @@ def recorded_batch_facts(measured: Measurements) -> BatchFacts:
         sweep=sweep,
         memory_bytes=sweep.device.memory_bytes,
     )
+
+
+def context_facts(runs: Sequence[RunFacts]) -> ContextCosts | None:
+    """Return what runs of several contexts show of a step's cost; None before there are roofs."""
+    roofs = next((run.roofs for run in reversed(runs) if run.roofs is not None), None)
+    if roofs is None:
+        return None
+    steps = [
+        StepAtContext(
+            context_tokens=run.stored,
+            median_s=median(run.decode_times_s),
+            is_disturbed=run.is_decode_disturbed,
+        )
+        for run in runs
+        if run.decode_times_s
+    ]
+    return ContextCosts(shape=runs[-1].info.shape, ceilings=roofs, steps=tuple(steps))
+
+
+def recorded_context_facts(measured: Measurements) -> ContextCosts:
+    """Return what the recorded sweep shows of a step's cost with one row."""
+    sweep = measured.batches
+    steps = [
+        StepAtContext(
+            context_tokens=point.context_tokens,
+            median_s=point.median_s,
+            is_disturbed=point.is_disturbed,
+        )
+        for point in sweep.points
+        if point.batch == 1
+    ]
+    roofs = measured.ceilings.ceilings
+    return ContextCosts(shape=sweep.shape, ceilings=roofs, steps=tuple(steps))
 
 
 def _timing(run: RunFacts) -> BatchTiming:

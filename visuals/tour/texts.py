@@ -47,13 +47,6 @@ NOTHING_TO_TRY = "This needs a model that runs here. Until then the recording st
 FINISHED = "All seven questions answered. You can go back to any chapter, or make runs of your own."
 
 
-CHART_WORDS = (
-    "Points: **measured**. Dashed: **counted** from the roofs, the most that is possible. "
-    "Triangle: from here on a step reads more K/V than weights. Dotted line: from here on "
-    "computing takes longer than reading the weights."
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChapterText:
     """What a chapter says.
@@ -114,7 +107,7 @@ def _pass_question(facts: RunFacts) -> Question:
 def _cache_figures(facts: RunFacts) -> str:
     n = facts.outputs
     return (
-        f"Here {counted(n, 'output token')} took 1 prefill + {n - 1:,} decode = "
+        f"N output tokens: 1 prefill + (N \u2212 1) decode. Here 1 + {n - 1:,} = "
         f"**{counted(len(facts.row_steps), 'step')}**."
     )
 
@@ -280,7 +273,7 @@ def _batch_changed(facts: RunFacts) -> Changed:
     rate = None if facts.decode_s is None else facts.rows / facts.decode_s
     return {
         "Rows": f"{facts.rows:,}",
-        "Decode step time": _decode_time(facts),
+        "Decode step time, median": _decode_time(facts),
         "Tokens/s, all rows": scaled(rate, "tok/s"),
         "Weights read in a step": byte_text(cost.weight_bytes),
         "K/V read in a step": byte_text(cost.kv_read_bytes),
@@ -322,7 +315,7 @@ def _context_changed(facts: RunFacts) -> Changed:
         "Weights read in a step": byte_text(last.weight_bytes),
         "K/V read in the last step": byte_text(last.kv_read_bytes),
         "K/V, share of all bytes": share(last.kv_read_bytes / last.bytes_moved),
-        "Decode step time": _decode_time(facts),
+        "Decode step time, median": _decode_time(facts),
     }
 
 
@@ -383,8 +376,8 @@ TEXTS: dict[Slug, ChapterText] = {
         title="What is stored",
         idea=(
             "The first step feeds the prompt (**prefill**), each later one the token just selected "
-            "(**decode**). A token fed leaves a key and a value (**K/V**) in each layer for later "
-            "ones to read, so none is fed twice. A token only selected is not stored yet."
+            "(**decode**). A token fed leaves a key and a value (**K/V**) in each layer, so none "
+            "is fed twice. A token only selected is not stored yet."
         ),
         figures=_cache_figures,
         try_label="Select at most",
@@ -443,7 +436,7 @@ TEXTS: dict[Slug, ChapterText] = {
         title="A growing context",
         idea=(
             "A decode step reads all weights, the same bytes each time, and the K/V of every token "
-            "before it. So a step costs more the longer the text, slowly at first."
+            "so far, its own included. So a step costs more the longer the text, slowly at first."
         ),
         figures=_context_figures,
         try_label="Feed",

@@ -141,7 +141,7 @@ def test_every_chapter_fits_a_phone_and_shows_its_picture(
 
     open_chapter(tab, server, "forward-pass")
     tab.page.set_viewport_size({**PHONE})
-    tab.page.get_by_role("radio", name="your prompt twice").click()
+    tab.page.get_by_role("radio", name="it twice").click()
     expect(tab.page.get_by_text("What changed")).to_be_visible()
     fit_every_width(tab, (PHONE["width"],))
     assert tab.complaints == []

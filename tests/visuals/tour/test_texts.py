@@ -11,9 +11,18 @@ from inference.counting.costs import step_cost
 from inference.counting.what_if import decode_cost
 from inference.runs.recordings import FIRST_RUN, recorded_measurements, recorded_runs
 from tests.visuals.counted import counted_trace
+from visuals.charts.context_costs import BANDS, band_rows, point_rows
 from visuals.tour.chapters import CHAPTERS, Slug, recorded_for
-from visuals.tour.facts import RunFacts, batch_facts, facts_of, recorded_batch_facts
+from visuals.tour.facts import (
+    RunFacts,
+    batch_facts,
+    context_facts,
+    facts_of,
+    recorded_batch_facts,
+    recorded_context_facts,
+)
 from visuals.tour.questions import Question
+from visuals.tour.readings import reading
 from visuals.tour.texts import MOST_WORDS, TEXTS, beside_picture
 
 TRACE = recorded_runs(FIRST_RUN)[0]
@@ -161,6 +170,67 @@ def test_a_run_of_one_step_can_be_told_in_every_chapter() -> None:
         assert len(beside_picture(text, found).split()) <= MOST_WORDS
         assert text.changed(found)
         assert text.question(found).answer
+    assert all(reading(slug, found) for slug in Slug if slug is not Slug.ROOFLINE)
+
+
+def test_the_factors_of_weight_reuse_give_the_bytes_that_are_said() -> None:
+    said = reading(Slug.WEIGHT_REUSE, facts(Slug.WEIGHT_REUSE)).replace("\u00a0", " ")
+
+    rows, columns, each, read = re.findall(
+        r"([\d,]+) \u00b7 ([\d,]+) weights of (\d+) bytes are ([\d.]+) MB", said
+    )[0]
+    product = int(rows.replace(",", "")) * int(columns.replace(",", "")) * int(each)
+    assert float(read) == pytest.approx(product / 1e6, rel=2e-3)
+    assert "the model has 30 of this kind" in said
+
+
+def test_how_far_prefill_is_below_its_roof_is_said_with_the_reason() -> None:
+    shown = facts(Slug.ROOFLINE)
+    roofs, prefill = TRACE.info.ceilings, shown.step(0)
+    assert roofs is not None
+    least_s = max(prefill.flops / roofs.flops_per_s, prefill.bytes_moved / roofs.bytes_per_s)
+
+    said = reading(Slug.ROOFLINE, shown).replace("\u00a0", " ")
+
+    reached = float(re.findall(r"it reaches ([\d.]+) % of it", said)[0])
+    assert reached == pytest.approx(100 * least_s / TRACE.events[0].duration_s, rel=1e-2)
+    assert said.endswith("those of a short prompt are small.")
+    disturbed = replace(shown, is_prefill_disturbed=True)
+    assert reading(Slug.ROOFLINE, disturbed).endswith("other programs disturbed it.")
+    assert reading(Slug.ROOFLINE, replace(shown, info=replace(TRACE.info, ceilings=None))) == ""
+
+
+def test_the_cost_of_a_step_grows_by_the_kv_alone_as_the_context_does() -> None:
+    shown = facts(Slug.CONTEXT)
+    costs = context_facts([shown])
+    assert costs is not None
+    rows = band_rows(costs)
+    weights = [row["ms"] for row in rows if row["part"] == BANDS[0]]
+    kv = {row["context"]: row["ms"] for row in rows if row["part"] == BANDS[1]}
+    roofs = TRACE.info.ceilings
+    assert roofs is not None
+
+    assert len(set(weights)) == 1
+    assert max(kv) == 8192
+    read = 2 * 30 * 3 * 64 * 4 * 8192 + 2 * 30 * 3 * 64 * 4  # keys and values, and the new one
+    assert kv[8192] == pytest.approx(1e3 * read / roofs.bytes_per_s, rel=1e-3)
+    [point] = point_rows(costs)
+    assert (point["context"], point["ms"]) == (
+        shown.stored,
+        pytest.approx(1e3 * (shown.decode_s or 0), abs=1e-4),
+    )
+    assert context_facts([replace(shown, info=replace(TRACE.info, ceilings=None))]) is None
+
+
+def test_the_recorded_sweeps_steps_of_one_row_are_the_points_over_the_context() -> None:
+    measured = recorded_measurements()
+    assert measured is not None
+
+    points = point_rows(recorded_context_facts(measured))
+
+    ones = [point for point in measured.batches.points if point.batch == 1]
+    assert [point["context"] for point in points] == sorted(one.context_tokens for one in ones)
+    assert len(points) > 1
 
 
 def test_runs_of_several_sizes_become_points_at_their_own_context() -> None:
@@ -183,7 +253,7 @@ def test_a_time_that_other_programs_disturbed_says_so() -> None:
     assert found is not None
     assert quiet is not None
 
-    for slug, name in ((Slug.ROOFLINE, "Prefill took"), (Slug.CONTEXT, "Decode step time")):
+    for slug, name in ((Slug.ROOFLINE, "Prefill took"), (Slug.CONTEXT, "Decode step time, median")):
         assert TEXTS[slug].changed(found)[name].endswith(", disturbed by other programs")
         assert TEXTS[slug].changed(quiet)[name].endswith("ms")
     assert batch_facts([found]).points[0].is_disturbed
