@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
+from inference.counting.block_shapes import in_blocks
 from inference.counting.config_files import read_config_fields
 from inference.counting.public_configs import public_config_names
 from inference.counting.public_shapes import STORED_DTYPES, public_shape
 from inference.counting.published_weights import as_published
 from inference.counting.shape_jobs import ShapeJobs
 from inference.counting.what_if import what_if, with_kv_bytes
+from inference.records.block_formats import BlockFormat
 from inference.records.errors import TokenByTokenError
 from inference.records.model import ModelShape
 from inference.records.rooflines import Workload
@@ -92,13 +94,16 @@ def _model(jobs: ShapeJobs, dtype: str) -> ModelShape | None:
 
 
 def stored_shape(shape: ModelShape, dtype: str) -> ModelShape:
-    """Return the shape with its weights stored as published, unless the number format is wanted."""
-    if shape.published_weight_bytes is None:
-        return shape
-    published = f"as published: {shape.published_format}, {capacity(shape.published_weight_bytes)}"
-    plain = f"{dtype}, {capacity(shape.weight_bytes)}"
-    choice = _choice("Weights are stored", [published, plain], "wi-stored")
-    return as_published(shape) if choice == published else shape
+    """Return the shape with its weights stored as chosen: published, in the dtype, or in blocks."""
+    shapes = {f"{dtype}, {capacity(shape.weight_bytes)}": shape}
+    if shape.published_weight_bytes is not None:
+        size = capacity(shape.published_weight_bytes)
+        shapes = {f"as published: {shape.published_format}, {size}": as_published(shape)} | shapes
+    for block_format in BlockFormat:
+        kept = in_blocks(shape, block_format)
+        what = f"{block_format}, blocks of 32 with a scale"
+        shapes[f"{what}, {capacity(kept.weight_bytes)}"] = kept
+    return shapes[_choice("Weights are stored", list(shapes), "wi-stored")]
 
 
 def _take_config() -> None:
