@@ -23,7 +23,7 @@ def stay(_keys: object = None) -> None:
 
 PAGES = {
     "tour": lambda: tour_page(HUB),
-    "live": lambda: live_page(HUB),
+    "live": lambda: live_page(HUB, STAGE.endpoint_runs),
     "compare": lambda: compare_page(HUB, STAGE.groups, STAGE.store),
     "roofline": lambda: roofline_page(HUB, app_shape_jobs()),
     "batching": lambda: batching_page(HUB),

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inference.runs.playlist_store import PlaylistStore
+from inference.runs.remote_store import RemoteStore
 from inference.runs.store import RunStore
 from tests.visuals.live_doubles import HubUnderTest
+from visuals.live.endpoint_runs import EndpointRuns
 from visuals.live.groups import Groups
 from visuals.live.presenting import Presenting
 from visuals.pages.markdown import INVISIBLE_SPACE
@@ -21,6 +23,7 @@ class Stage:
     Attributes:
         store: Of a folder that is not there until a test puts another store here.
         playlists: Likewise.
+        endpoint_runs: Runs at addresses, likewise.
         problem: Why runs cannot be kept.
         page: Which page is shown, where the script has several.
         presenting: The presentation that the watchers' page follows.
@@ -29,6 +32,9 @@ class Stage:
     under_test: HubUnderTest = field(default_factory=HubUnderTest)
     store: RunStore = field(default_factory=lambda: RunStore(Path("no-such-folder")))
     playlists: PlaylistStore = field(default_factory=lambda: PlaylistStore(Path("no-such-folder")))
+    endpoint_runs: EndpointRuns = field(
+        default_factory=lambda: EndpointRuns(RemoteStore(Path("no-such-folder")))
+    )
     problem: str = ""
     page: str = "live"
     presenting: Presenting = field(default_factory=lambda: Presenting(HubUnderTest().hub))
@@ -45,6 +51,7 @@ class Stage:
         """Begin anew with a fresh hub and a store in a folder."""
         self.under_test, self.store = HubUnderTest(), RunStore(folder)
         self.playlists = PlaylistStore(folder)
+        self.endpoint_runs = EndpointRuns(RemoteStore(folder))
         self.problem, self.page, self._groups = "", "live", None
 
 

@@ -9,9 +9,11 @@ from inference.models.chat_templates import TemplateProcess
 from inference.models.process_memory import MemoryShares, shares_from
 from inference.process.client import EngineClient
 from inference.runs.playlist_store import PlaylistStore
+from inference.runs.remote_store import RemoteStore
 from inference.runs.store import RunStore
 from inference.runs.store_room import room_from_environment
 from visuals.live.access import AccessKeys, keys_for
+from visuals.live.endpoint_runs import EndpointRuns
 from visuals.live.fair_use import FairUse, limits_from
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
@@ -27,6 +29,12 @@ from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 def app_store() -> RunStore:
     """Return the process's one store."""
     return RunStore(most_bytes=room_from_environment())
+
+
+@cache
+def app_endpoint_runs() -> EndpointRuns:
+    """Return the process's runs at addresses, with the store that keeps them."""
+    return EndpointRuns(RemoteStore(most_bytes=room_from_environment()))
 
 
 @cache

@@ -144,11 +144,13 @@ class EndpointInputs:
 
     Attributes:
         model: A name on the server's list; another one for the first of the list.
+        token: Of those with candidates, the one shown, counted from 1.
     """
 
     source: Source = Source.HERE
     address: str = ""
     model: str = ""
+    token: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,18 @@ from inference.records.errors import TokenByTokenError
 from inference.runs.recordings import FIRST_RUN, recorded_runs
 from inference.runs.run_file import read_bytes, to_json
 from visuals.charts.units import date_text
+from visuals.live.endpoint_runs import EndpointRun, EndpointRuns
 from visuals.live.hub import Hub
 from visuals.live.live_run import LiveRun
 from visuals.pages.batch_setup import batch_tools, batched
 from visuals.pages.composer import current_order, prompt_box, prompt_tools
+from visuals.pages.endpoint_controls import (
+    endpoint_controls,
+    is_elsewhere,
+    source_tools,
+    start_elsewhere,
+)
+from visuals.pages.endpoint_view import endpoint_files, endpoint_view
 from visuals.pages.markdown import escaped, shortened
 from visuals.pages.page_states import LivePageState
 from visuals.pages.panels import run_panel
@@ -34,38 +42,40 @@ from visuals.panel.check_badge import check_badge
 from visuals.panel.loading import loading_line
 from visuals.panel.player_page import player_page
 
-TOOLS_WIDTH = 640
+TOOLS_WIDTH = 744
 EARLIER = "an earlier step"  # before the model's name, while one is looked at
 
 
-def live_page(hub: Hub) -> None:
-    """Draw the page."""
+def live_page(hub: Hub, endpoint_runs: EndpointRuns) -> None:
+    """Draw the page: a run of this machine, or of an engine at an address."""
     is_entered = session().page != "live"
     state = _state()
-    run = _run(hub, state)
+    elsewhere = _elsewhere(hub, endpoint_runs, state)
+    # Once for the whole page: a run that ends while it is drawn has to be drawn again.
+    is_over = elsewhere is None or elsewhere.state.is_final
+    run = _run(hub, state) if elsewhere is None else None
     _settings_in_address(state, is_entered=is_entered)
     shown = run.state if run is not None else None
     with st.container(horizontal=True, vertical_alignment="top", key="composer"):
         prompt_box()
         with st.container(width=TOOLS_WIDTH, gap="xsmall"):
-            _controls(hub, state, run)
+            if is_elsewhere() or not is_over:
+                is_busy = not is_over or (shown is not None and not shown.is_final)
+                start = partial(_start_elsewhere, endpoint_runs, state)
+                endpoint_controls(elsewhere, start, is_busy=is_busy)
+            else:
+                _controls(hub, state, run)
             with st.container(horizontal=True, gap="xsmall", key="tools"):
                 prompt_tools(hub)
                 batch_tools(hub)
-                _run_file_actions(hub, state, run)
-    check_badge(hub)
-    if state.sentence:
-        st.error(escaped(state.sentence), icon=":material/error:")
-    if state.note:
-        st.info(escaped(state.note), icon=":material/info:")
-    if state.dead_run_id is not None:
-        st.warning(
-            f"This address names run {escaped(shortened(state.dead_run_id))}, which is not on this "
-            "server. It may have been deleted, or made on another server. Open its run file if you "
-            "have one, or press Start to make a run of your own.",
-            icon=":material/link_off:",
-        )
-    if run is None:
+                source_tools()
+                _run_file_actions(hub, state, run, elsewhere)
+    if elsewhere is None:
+        check_badge(hub)
+    _sentences(state)
+    if elsewhere is not None:
+        endpoint_view(elsewhere, is_over=is_over)
+    elif run is None:
         _waiting_engine(hub)
         _recorded(hub)
     else:
@@ -78,6 +88,21 @@ def live_page(hub: Hub) -> None:
             run_panel(hub, earlier, label=EARLIER, state=earlier.state, stage=stage)
 
 
+def _sentences(state: LivePageState) -> None:
+    """Say what went wrong, and what should be known of the run shown."""
+    if state.sentence:
+        st.error(escaped(state.sentence), icon=":material/error:")
+    if state.note:
+        st.info(escaped(state.note), icon=":material/info:")
+    if state.dead_run_id is not None:
+        st.warning(
+            f"This address names run {escaped(shortened(state.dead_run_id))}, which is not on this "
+            "server. It may have been deleted, or made on another server. Open its run file if you "
+            "have one, or press Start to make a run of your own.",
+            icon=":material/link_off:",
+        )
+
+
 def _state() -> LivePageState:
     asked = st.query_params.get("run")
     state = enter_page("live").live_page
@@ -88,6 +113,13 @@ def _state() -> LivePageState:
     if asked != state.dead_run_id:
         state.dead_run_id = None
     return state
+
+
+def _elsewhere(hub: Hub, endpoint_runs: EndpointRuns, state: LivePageState) -> EndpointRun | None:
+    """Return the run at an address that this tab looks at; None where it is none of those."""
+    if state.run_id is None or hub.find(state.run_id) is not None:
+        return None
+    return endpoint_runs.find(state.run_id)
 
 
 def _run(hub: Hub, state: LivePageState) -> LiveRun | None:
@@ -134,7 +166,7 @@ def _settings_in_address(state: LivePageState, *, is_entered: bool) -> None:
     state.said = said
 
 
-def _follow(state: LivePageState, run: LiveRun) -> None:
+def _follow(state: LivePageState, run: LiveRun | EndpointRun) -> None:
     """Follow this run and put its id into the address, so that a reload brings it back."""
     state.run_id, state.dead_run_id, state.earlier = run.run_id, None, None
     state.sentence = state.note = ""
@@ -182,6 +214,15 @@ def _controls(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
             help="At most this many steps per second, for a lecture. The wait is "
             "not part of any step time.",
         )
+
+
+def _start_elsewhere(endpoint_runs: EndpointRuns, state: LivePageState) -> None:
+    try:
+        run = start_elsewhere(endpoint_runs)
+    except TokenByTokenError as error:
+        state.sentence = str(error)
+        return
+    _follow(state, run)
 
 
 def _start(hub: Hub, state: LivePageState) -> None:
@@ -238,33 +279,15 @@ def _recorded(hub: Hub) -> None:
     run_panel(hub, run, key="recorded", stage=stage_of_address())
 
 
-def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> None:
+def _run_file_actions(
+    hub: Hub, state: LivePageState, run: LiveRun | None, elsewhere: EndpointRun | None
+) -> None:
     """Save this run, as a run file or a page that plays it, or open another from a file."""
-    is_over = run is not None and run.state.is_final and hub.snapshot(run) is not None
     with st.popover("Run file", icon=":material/save:", key="run-files"):
-        st.download_button(
-            "Save this run",
-            data=lambda: _run_file(hub, run),
-            file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.json",
-            mime="application/json",
-            key="save",
-            icon=":material/download:",
-            on_click="ignore",
-            disabled=run is None,
-            help="The run so far as a JSON run file: every step, token, byte count and sample.",
-        )
-        st.download_button(
-            "Save as a page that plays",
-            data=lambda: _player(hub, run),
-            file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.html",
-            mime="text/html",
-            key="save-player",
-            icon=":material/smart_display:",
-            on_click="ignore",
-            disabled=not is_over,
-            help="Once the run is over: all its panels in one file that plays offline in any "
-            "browser.",
-        )
+        if elsewhere is not None:
+            endpoint_files(elsewhere)
+        else:
+            _downloads(hub, run)
         st.file_uploader(
             "Open a run file",
             type=["json", "gz"],
@@ -273,6 +296,33 @@ def _run_file_actions(hub: Hub, state: LivePageState, run: LiveRun | None) -> No
             args=(hub, state),
             help="A file saved here or written by the command line.",
         )
+
+
+def _downloads(hub: Hub, run: LiveRun | None) -> None:
+    """Save a run of this machine, as a run file or a page that plays it."""
+    is_over = run is not None and run.state.is_final and hub.snapshot(run) is not None
+    st.download_button(
+        "Save this run",
+        data=lambda: _run_file(hub, run),
+        file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.json",
+        mime="application/json",
+        key="save",
+        icon=":material/download:",
+        on_click="ignore",
+        disabled=run is None,
+        help="The run so far as a JSON run file: every step, token, byte count and sample.",
+    )
+    st.download_button(
+        "Save as a page that plays",
+        data=lambda: _player(hub, run),
+        file_name=f"token-by-token-{run.run_id if run is not None else 'none'}.html",
+        mime="text/html",
+        key="save-player",
+        icon=":material/smart_display:",
+        on_click="ignore",
+        disabled=not is_over,
+        help="Once the run is over: all its panels in one file that plays offline in any browser.",
+    )
 
 
 def _open_file(hub: Hub, state: LivePageState) -> None:

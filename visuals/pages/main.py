@@ -10,6 +10,7 @@ import streamlit as st
 from inference.counting.shape_jobs import app_shape_jobs
 from visuals.live.access import Role
 from visuals.live.app_services import (
+    app_endpoint_runs,
     app_hub,
     app_playlists,
     app_presenting,
@@ -51,7 +52,7 @@ def show_watch() -> None:
 def show_live() -> None:
     """Show the Live page on the app's hub."""
     hub = visitor_hub()
-    live_page(hub)
+    live_page(hub, app_endpoint_runs())
     if name := visitor_name():
         room_queue(hub, name)
 

@@ -95,6 +95,7 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "source": "source",
         "endpoint-address": "address",
         "endpoint-model": "model",
+        "endpoint-token": "token",
     },
     "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
     "playlists": {"playlist-adding": "adding", "playlist-all": "has_all_panels"},
