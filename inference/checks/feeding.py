@@ -6,7 +6,7 @@ the model is as it was: no hook, and the kernels in place.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -138,14 +138,29 @@ def cached_logits(
         fed: Ids of the decode steps.
         is_plain: Keep the kernels out.
     """
-    backend = TorchBackend(model)
-    backend.start()
     rows: list[Tensor] = []
-    for block in (prompt, *([token] for token in fed)):
-        with library_code(model) if is_plain else nullcontext():
-            rows.append(backend.forward([block])[0].double())
+    for row in step_logits(model, (prompt, *([token] for token in fed)), is_plain=is_plain):
+        rows.append(row)
         yield
     return torch.stack(rows)
+
+
+def step_logits(
+    model: PreTrainedModel, blocks: Iterable[Sequence[int]], *, is_plain: bool = False
+) -> Iterator[Tensor]:
+    """Feed blocks of one row to an empty cache; yield the last position's logits, [vocab], float64.
+
+    Args:
+        model: Any.
+        blocks: Ids of one step each.
+        is_plain: Keep the kernels out.
+    """
+    backend = TorchBackend(model)
+    backend.start()
+    for block in blocks:
+        with library_code(model) if is_plain else nullcontext():
+            logits = backend.forward([block])[0].double()
+        yield logits
 
 
 def captured_rows(
