@@ -8,21 +8,16 @@ Source:
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-
-from prometheus_client.parser import text_string_to_metric_families
 
 from inference.records.endpoints import EngineGauges
 from inference.remote.asking import WIRE_ERRORS
 from inference.remote.complaints import GOOD
 from inference.remote.connection import Wire, WireMarks
 from inference.remote.identify import METRICS, MOST_BYTES, READ_LIMIT_S
+from inference.remote.metrics_page import Sample, samples_in
 
-HEADER = re.compile(r"#\s+(?:HELP|TYPE)\s+(\S+)")
-SAMPLE = re.compile(r"([^\s{]+)")
 RUNNING = (
     "vllm:num_requests_running",
     "sglang:num_running_reqs",
@@ -50,14 +45,11 @@ PREFIX_HITS = (
     "llamacpp:prompt_tokens_cached_total",
 )
 LLAMA_FED = "llamacpp:prompt_tokens_total"
-SHARDS = ("tp_rank", "pp_rank")  # parts of one engine, each of which says the same
-LARGEST = 2**53
 POLL_S = 0.1
-Samples = Mapping[str, Sequence[float]]
 
 
-async def read_gauges(wire: Wire) -> EngineGauges | None:
-    """Return what the metrics page says; None where there is none that can be read."""
+async def read_page(wire: Wire) -> str | None:
+    """Return the text of the metrics page; None where there is none that can be read."""
     try:
         async with wire.exchange(METRICS, None, silence_s=READ_LIMIT_S, marks=WireMarks()) as reply:
             if reply.status != GOOD:
@@ -65,7 +57,13 @@ async def read_gauges(wire: Wire) -> EngineGauges | None:
             page = await reply.first_bytes(MOST_BYTES)
     except WIRE_ERRORS:
         return None
-    return gauges_in(page.decode("utf-8", "replace"))
+    return page.decode("utf-8", "replace")
+
+
+async def read_gauges(wire: Wire) -> EngineGauges | None:
+    """Return what the metrics page says; None where there is none that can be read."""
+    page = await read_page(wire)
+    return None if page is None else gauges_in(page)
 
 
 async def falls_to_rest(wire: Wire, *, limit_s: float) -> bool | None:
@@ -88,63 +86,35 @@ async def falls_to_rest(wire: Wire, *, limit_s: float) -> bool | None:
 
 def gauges_in(page: str) -> EngineGauges:
     """Return the figures of a metrics page; a bad line costs its own metric only."""
-    samples, unreadable = _samples(page)
-    hits = _total(samples, PREFIX_HITS)
-    asked = _total(samples, PREFIX_ASKED)
-    if asked is None and hits is not None and LLAMA_FED in samples:
-        asked = hits + round(sum(samples[LLAMA_FED]))
-    used = next((samples[name] for name in KV_USED if name in samples), None)
+    samples, unreadable = samples_in(page)
+    asked, hits = prefix_tokens(samples)
     return EngineGauges(
-        running=_total(samples, RUNNING),
-        waiting=_total(samples, WAITING),
-        kv_used_ratio=sum(used) / len(used) if used else None,
+        running=total(samples, RUNNING),
+        waiting=total(samples, WAITING),
+        kv_used_ratio=kv_used(samples),
         prefix_asked_tokens=asked,
         prefix_hit_tokens=hits,
-        preemptions=_total(samples, PREEMPTIONS),
+        preemptions=total(samples, PREEMPTIONS),
         unreadable=unreadable,
     )
 
 
-def _total(samples: Samples, names: Sequence[str]) -> int | None:
+def total(samples: Mapping[str, Sequence[Sample]], names: Sequence[str]) -> int | None:
     """Return the sum over the engines under the first name that is there."""
-    found = next((samples[name] for name in names if name in samples), None)
-    return round(sum(found)) if found else None
+    found = next((samples[name] for name in names if samples.get(name)), None)
+    return round(sum(one.value for one in found)) if found else None
 
 
-def _samples(page: str) -> tuple[Samples, tuple[str, ...]]:
-    """Return the values by name, and the names of the metrics that could not be read.
-
-    The parser gives up at the first bad line, so it is given one metric at a time.
-    """
-    samples: dict[str, list[float]] = {}
-    unreadable: list[str] = []
-    for name, lines in _metrics(page):
-        try:
-            families = list(text_string_to_metric_families("\n".join(lines) + "\n"))
-        except ValueError:
-            unreadable.append(name)
-            continue
-        for sample in (sample for family in families for sample in family.samples):
-            is_first_shard = all(sample.labels.get(shard, "0") == "0" for shard in SHARDS)
-            if is_first_shard and isfinite(sample.value) and 0 <= sample.value <= LARGEST:
-                samples.setdefault(sample.name, []).append(sample.value)
-    return samples, tuple(unreadable)
+def kv_used(samples: Mapping[str, Sequence[Sample]]) -> float | None:
+    """Return the share of the room for K/V in use, the mean over the engines."""
+    used = next((samples[name] for name in KV_USED if samples.get(name)), None)
+    return sum(one.value for one in used) / len(used) if used else None
 
 
-def _metrics(page: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each metric's name and lines; a line without a header before it stands alone."""
-    name, lines = "", []
-    for line in page.split("\n"):
-        header = HEADER.match(line)
-        match = header or (None if line.startswith("#") else SAMPLE.match(line))
-        if match is None:
-            continue
-        found = match[1]
-        is_same = found == name if header is not None else bool(name) and found.startswith(name)
-        if not is_same:
-            if lines:
-                yield name, lines
-            name, lines = found, []
-        lines.append(line)
-    if lines:
-        yield name, lines
+def prefix_tokens(samples: Mapping[str, Sequence[Sample]]) -> tuple[int | None, int | None]:
+    """Return the tokens looked up in the cache of prefixes, and those of them that it had."""
+    hits, asked = total(samples, PREFIX_HITS), total(samples, PREFIX_ASKED)
+    fed = total(samples, (LLAMA_FED,))
+    if asked is None and hits is not None and fed is not None:
+        asked = hits + fed
+    return asked, hits

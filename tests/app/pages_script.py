@@ -12,6 +12,7 @@ from visuals.pages.playlists import playlists_page
 from visuals.pages.roofline import roofline_page
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
+from visuals.pages.serving import serving_page
 from visuals.pages.tour import tour_page
 
 HUB = STAGE.under_test.hub
@@ -27,6 +28,7 @@ PAGES = {
     "compare": lambda: compare_page(HUB, STAGE.groups, STAGE.store),
     "roofline": lambda: roofline_page(HUB, app_shape_jobs()),
     "batching": lambda: batching_page(HUB),
+    "serving": lambda: serving_page(STAGE.watches),
     "device": lambda: device_page(HUB),
     "runs": lambda: runs_page(HUB, STAGE.store, WaysOut(compare=stay, live=stay, recorded=stay)),
     "playlists": lambda: playlists_page(HUB, STAGE.store, STAGE.playlists),

@@ -13,6 +13,7 @@ from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.endpoint_runs import EndpointRuns
 from visuals.live.groups import Groups
 from visuals.live.presenting import Presenting
+from visuals.live.serving_watch import ServingWatches
 from visuals.pages.markdown import INVISIBLE_SPACE
 
 
@@ -24,6 +25,7 @@ class Stage:
         store: Of a folder that is not there until a test puts another store here.
         playlists: Likewise.
         endpoint_runs: Runs at addresses, likewise.
+        watches: Watches of engines elsewhere.
         problem: Why runs cannot be kept.
         page: Which page is shown, where the script has several.
         presenting: The presentation that the watchers' page follows.
@@ -35,6 +37,7 @@ class Stage:
     endpoint_runs: EndpointRuns = field(
         default_factory=lambda: EndpointRuns(RemoteStore(Path("no-such-folder")))
     )
+    watches: ServingWatches = field(default_factory=ServingWatches)
     problem: str = ""
     page: str = "live"
     presenting: Presenting = field(default_factory=lambda: Presenting(HubUnderTest().hub))

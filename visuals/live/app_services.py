@@ -22,6 +22,7 @@ from visuals.live.memory_watch import MemoryWatch
 from visuals.live.page_hold import HOLD_S
 from visuals.live.presenting import Presenting
 from visuals.live.run_saver import RunSaver
+from visuals.live.serving_watch import ServingWatches
 from visuals.live.surroundings import GRACE_S, PAUSE_LIMIT_S, Surroundings
 
 
@@ -95,6 +96,12 @@ def app_presenting() -> Presenting:
 def app_keys(address: str) -> AccessKeys | None:
     """Return the process's keys, for the address it listens on; None where nobody is asked."""
     return keys_for(address)
+
+
+@cache
+def app_serving_watches() -> ServingWatches:
+    """Return the process's watches of engines elsewhere."""
+    return ServingWatches()
 
 
 @cache

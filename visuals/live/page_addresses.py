@@ -16,7 +16,17 @@ from starlette.routing import Route
 
 from visuals.live.check_route import CHECK_PAGE
 
-PAGES = ("tour", "compare", "roofline", "batching", "device", "runs", "playlists", CHECK_PAGE)
+PAGES = (
+    "tour",
+    "compare",
+    "roofline",
+    "batching",
+    "serving",
+    "device",
+    "runs",
+    "playlists",
+    CHECK_PAGE,
+)
 # The last part of the address is the page; what stands before it, behind a proxy, is the server's.
 SCRIPT = (
     "<script>window.__streamlit = {BACKEND_BASE_URL: "

@@ -15,6 +15,7 @@ from visuals.live.app_services import (
     app_playlists,
     app_presenting,
     app_saver,
+    app_serving_watches,
     app_store,
 )
 from visuals.live.check_route import CHECK_PAGE
@@ -30,6 +31,7 @@ from visuals.pages.roofline import roofline_page
 from visuals.pages.room_queue import room_queue
 from visuals.pages.runs import WaysOut, runs_page
 from visuals.pages.self_check import self_check_page
+from visuals.pages.serving import serving_page
 from visuals.pages.tour import tour_page
 from visuals.pages.visitor import visitor_groups, visitor_hub, visitor_name, visitor_role
 from visuals.pages.watch import watch_page
@@ -70,6 +72,11 @@ def show_roofline() -> None:
 def show_batching() -> None:
     """Show the Batching page on the app's hub."""
     batching_page(visitor_hub())
+
+
+def show_serving() -> None:
+    """Show the Serving page on the app's watches of engines elsewhere."""
+    serving_page(app_serving_watches())
 
 
 def show_device() -> None:
@@ -139,6 +146,7 @@ def main() -> None:
             COMPARE,
             st.Page(show_roofline, title="Roofline", url_path="roofline"),
             st.Page(show_batching, title="Batching", url_path="batching"),
+            st.Page(show_serving, title="Serving", url_path="serving"),
             st.Page(show_device, title="Device", url_path="device"),
             st.Page(show_runs, title="Runs", url_path="runs"),
             PLAYLISTS,

@@ -21,6 +21,7 @@ PATHS = (
     "compare",
     "roofline",
     "batching",
+    "serving",
     "device",
     "runs",
     "playlists",

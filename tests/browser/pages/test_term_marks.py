@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 PATHS = (
     *("tour", "tour?step=batching", "", "compare", "roofline"),
-    *("batching", "device", "runs", "check"),
+    *("batching", "serving", "device", "runs", "check"),
 )
 # The texts that can be read on the page, each by itself: those of shadow roots too, without fields,
 # code, links and buttons, charts' data, and what was written by others.

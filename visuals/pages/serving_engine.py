@@ -1,0 +1,80 @@
+"""The figures that an engine elsewhere gives of itself, read while the page is open."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from inference.records.endpoints import Answer, Extra
+from inference.records.errors import InputError
+from inference.records.serving import EngineReading
+from visuals.charts.serving import (
+    NOT_SAID,
+    SHOWN_S,
+    Panel,
+    engine_panel,
+    engine_table,
+    latency_rows,
+    panel_rows,
+    silent_s,
+    unsaid,
+)
+from visuals.live.serving_watch import EVERY_S, ServingWatches
+from visuals.pages.drawn import draw_chart, draw_table
+from visuals.pages.endpoint_source import ChosenEndpoint
+from visuals.pages.markdown import escaped
+from visuals.words import serving as words
+
+TABLE_S = 10.0
+MOST_NAMED = 5
+
+
+def engine_section(watches: ServingWatches, chosen: ChosenEndpoint) -> None:
+    """Draw the engine's figures, again every second."""
+    metrics = chosen.info.offer(Extra.METRICS)
+    if metrics.answer is Answer.NO:
+        st.info(f"{words.NO_METRICS} {escaped(metrics.reason)}.")
+        return
+
+    @st.fragment(run_every=EVERY_S)
+    def figures() -> None:
+        try:
+            readings = watches.of(chosen.endpoint).readings()
+        except InputError as error:
+            st.error(escaped(str(error)), icon=":material/error:")
+            return
+        _figures(readings)
+
+    figures()
+
+
+def _figures(readings: tuple[EngineReading, ...]) -> None:
+    silent = silent_s(readings)
+    if silent is not None:
+        st.warning(f"The metrics page could not be read for {silent:.0f} s; it is asked again.")
+    table = engine_table(readings, TABLE_S)
+    if not table:
+        st.caption("The metrics page is being read for the first time.")
+        return
+    draw_table(table, caption="What the engine says now", is_wide=True)
+    st.caption(f"Rates and shares over the last {TABLE_S:.0f} s. {words.COUNTED_BY_ENGINE}")
+    boxes = [*st.columns(2), st.container()]
+    for panel, box in zip(Panel, boxes, strict=True):
+        with box:
+            _panel(panel, readings)
+    st.caption(words.BANDS)
+    draw_table(latency_rows(readings, SHOWN_S), caption="Latency in the engine's buckets")
+    st.caption(words.BUCKETS)
+    unreadable = readings[-1].unreadable
+    if unreadable:
+        st.caption(f"Could not be read: {escaped(', '.join(unreadable[:MOST_NAMED]))}.")
+
+
+def _panel(panel: Panel, readings: tuple[EngineReading, ...]) -> None:
+    st.markdown(f"**{panel.value}**")
+    missing = unsaid(panel, readings)
+    if panel_rows(panel, readings):
+        draw_chart(engine_panel(panel, readings), key=f"serving-{panel.name.lower()}")
+    elif not missing:
+        st.caption("No two readings yet, or nothing was counted between them.")
+    if missing:
+        st.caption(f"{', '.join(missing)}: {NOT_SAID}.")
