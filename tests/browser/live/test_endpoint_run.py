@@ -55,7 +55,7 @@ def test_a_run_at_an_address_is_started_stopped_and_opened_again(
         expect(page.get_by_role("button", name="Start", exact=True)).to_be_enabled()
     again = open_tab(f"?run={tab.run_id}")
     expect(again.page.locator(".arrivals .read").first).to_have_text("Hel")
-    again.page.add_script_tag(path=AXE)
+    again.page.evaluate(AXE.read_text(encoding="utf-8"))
     assert again.page.evaluate(AXE_RUN) == []
     assert KEY not in again.page.content() + server.log
     assert tab.complaints == again.complaints == []
