@@ -30,7 +30,9 @@ PAGES = {
     "batching": lambda: batching_page(HUB),
     "serving": lambda: serving_page(STAGE.watches),
     "device": lambda: device_page(HUB),
-    "runs": lambda: runs_page(HUB, STAGE.store, WaysOut(compare=stay, live=stay, recorded=stay)),
+    "runs": lambda: runs_page(
+        HUB, STAGE.store, STAGE.endpoint_runs.store, WaysOut(compare=stay, live=stay, recorded=stay)
+    ),
     "playlists": lambda: playlists_page(HUB, STAGE.store, STAGE.playlists),
     "check": lambda: self_check_page(HUB),
     "none": lambda: None,

@@ -27,6 +27,7 @@ if __name__ == "__main__":  # not in a process spawned by what the page shows
     runs_page(
         STAGE.under_test.hub,
         STAGE.store,
+        STAGE.endpoint_runs.store,
         WaysOut(compare=compared, live=live, recorded=recorded),
         STAGE.problem,
     )

@@ -96,6 +96,7 @@ def show_runs() -> None:
     runs_page(
         app_hub(),
         app_store(),
+        app_endpoint_runs().store,
         WaysOut(compare=_compare, live=_live, recorded=_play_recorded),
         saver.problem,
     )

@@ -101,6 +101,7 @@ class RunsPageState:
     Attributes:
         shown: Entries listed at most.
         deleted: Keys that one press brings back.
+        remote_deleted: The same of runs of engines elsewhere.
         sentence: What went wrong with the last press; empty when nothing did.
         wants_compared: Keys to be taken to the Compare page.
         wants_live: To be taken to the Live page, whose settings are those of a run shown here.
@@ -112,6 +113,7 @@ class RunsPageState:
 
     shown: int = SHOWN
     deleted: tuple[str, ...] = ()
+    remote_deleted: tuple[str, ...] = ()
     sentence: str = ""
     wants_compared: tuple[str, ...] = ()
     wants_live: bool = False

@@ -9,12 +9,14 @@ from functools import partial
 import streamlit as st
 
 from inference.records.errors import TokenByTokenError
+from inference.runs.remote_store import RemoteStore
 from inference.runs.run_file import read_bytes
 from inference.runs.store import RunStore
 from inference.runs.store_room import ROOM_VARIABLE
 from visuals.charts.run_list import alike, matching
 from visuals.charts.units import byte_text, counted
 from visuals.live.hub import Hub
+from visuals.pages.endpoint_rows import endpoint_rows
 from visuals.pages.markdown import escaped
 from visuals.pages.page_states import SHOWN, RunsPageState
 from visuals.pages.recorded_list import recorded_list
@@ -45,12 +47,15 @@ class WaysOut:
     recorded: Callable[[], None]
 
 
-def runs_page(hub: Hub, store: RunStore, ways: WaysOut, problem: str = "") -> None:
+def runs_page(
+    hub: Hub, store: RunStore, remote: RemoteStore, ways: WaysOut, problem: str = ""
+) -> None:
     """Draw the page.
 
     Args:
         hub: Plays runs again.
         store: Keeps them.
+        remote: Keeps those of engines elsewhere.
         ways: Where the browser can be taken from here.
         problem: Why runs cannot be kept at the moment; empty when they can.
     """
@@ -70,6 +75,8 @@ def runs_page(hub: Hub, store: RunStore, ways: WaysOut, problem: str = "") -> No
         replay_view(hub, store, st.query_params["run"])
         return
     _list(store, state)
+    endpoint_rows(store, remote, state)
+    recorded_list(state)
 
 
 def _list(store: RunStore, state: RunsPageState) -> None:
@@ -92,7 +99,6 @@ def _list(store: RunStore, state: RunsPageState) -> None:
             "No run is kept yet. Every run you make on the **Live** page appears here, and run "
             f"files can be opened above. Folder: {escaped(str(store.folder))}"
         )
-        recorded_list(state)
         return
     picked = [entry.key for entry in matches if is_ticked(entry.key)]
     _actions(store, state, picked, f"{counted(len(matches), 'run')} of {len(entries):,}")
@@ -104,7 +110,6 @@ def _list(store: RunStore, state: RunsPageState) -> None:
     if len(groups) > state.shown:
         st.button("Show more", key="more", on_click=_more, args=(state,))
     st.caption(_kept(store))
-    recorded_list(state)
 
 
 def _kept(store: RunStore) -> str:
