@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import secrets
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +31,6 @@ if TYPE_CHECKING:  # the wire's library is not on every GPU machine
 
 STDOUT = "-"
 MOST_REQUESTS = 100_000
-MOST_CONCURRENT = 1024
-MOST_PER_S = 10_000.0
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -123,9 +118,8 @@ async def _run_all(
 ) -> tuple[list[RemoteRun], bool]:
     """Return the loads up to the one that was stopped, and whether one was."""
     from inference.remote.connection import Wire  # noqa: PLC0415  as above
-    from inference.remote.gauges import read_gauges  # noqa: PLC0415
     from inference.remote.growing import opened  # noqa: PLC0415
-    from inference.remote.load import LoadOrder, run_load  # noqa: PLC0415
+    from inference.remote.load import LoadOrder, recorded_load  # noqa: PLC0415
     from inference.remote.tries import taken_extras  # noqa: PLC0415
 
     runs: list[RemoteRun] = []
@@ -133,35 +127,18 @@ async def _run_all(
         info, asks = await opened(wire, order)
         sys.stderr.writelines(f"{line}\n" for line in info_lines(info))
         stop_on_termination()
+        order_of_load = LoadOrder(
+            asks=asks,
+            engine=info.engine,
+            extras=taken_extras(info),
+            silence_s=order.silence_s,
+        )
         for plan in plans:
             sys.stderr.write(f"{_named(plan)}\n")
-            before = await read_gauges(wire)
-            started_at = datetime.now(UTC)
-            outcome = await run_load(
-                wire,
-                plan,
-                LoadOrder(
-                    asks=asks,
-                    engine=info.engine,
-                    extras=taken_extras(info),
-                    silence_s=order.silence_s,
-                ),
-            )
-            if outcome.requests:
-                runs.append(
-                    RemoteRun(
-                        run_id=secrets.token_urlsafe(6),
-                        endpoint=info,
-                        started_at=started_at,
-                        versions=(("httpcore2", version("httpcore2")),),
-                        requests=outcome.requests,
-                        load=plan,
-                        lateness_s=outcome.lateness_s,
-                        gauges_before=before,
-                        gauges_after=await read_gauges(wire),
-                    )
-                )
-            if outcome.is_stopped:
+            run, is_stopped = await recorded_load(wire, info, plan, order_of_load)
+            if run is not None:
+                runs.append(run)
+            if is_stopped:
                 return runs, True
     return runs, False
 
@@ -178,40 +155,20 @@ def _plans(args: argparse.Namespace) -> list[LoadPlan]:
     if args.warm_up is not None and not 0 <= args.warm_up <= MOST_REQUESTS:
         msg = f"--warm-up is {args.warm_up}; give 0 to {MOST_REQUESTS:,}"
         raise InputError(msg)
-    shared = {"requests": args.requests, "seed": args.seed, "is_cold": args.cold}
-    if args.concurrency is not None:
-        return [
-            LoadPlan(
-                spacing=Spacing.CLOSED,
-                concurrency=int(number),
-                warm_up=int(number) if args.warm_up is None else args.warm_up,
-                **shared,
-            )
-            for number in _numbers("--concurrency", args.concurrency, MOST_CONCURRENT)
-        ]
-    return [
-        LoadPlan(
-            spacing=Spacing(args.spacing),
-            rate_per_s=number,
-            warm_up=1 if args.warm_up is None else args.warm_up,
-            **shared,
+    from inference.remote.load_plans import LoadChoice, plans_for  # noqa: PLC0415  as above
+
+    is_closed = args.concurrency is not None
+    return plans_for(
+        LoadChoice(
+            spacing=Spacing.CLOSED if is_closed else Spacing(args.spacing),
+            numbers=args.concurrency if is_closed else args.rate,
+            name="--concurrency" if is_closed else "--rate",
+            requests=args.requests,
+            warm_up=args.warm_up,
+            seed=args.seed,
+            is_cold=args.cold,
         )
-        for number in _numbers("--rate", args.rate, MOST_PER_S)
-    ]
-
-
-def _numbers(option: str, text: str, most: float) -> list[float]:
-    is_whole = option == "--concurrency"
-    try:
-        numbers = [float(int(part)) if is_whole else float(part) for part in text.split(",")]
-    except ValueError as error:
-        msg = f"{option} is {text!r}; give {'whole ' if is_whole else ''}numbers such as 1,2,4"
-        raise InputError(msg) from error
-    for number in numbers:
-        if not 0 < number <= most:
-            msg = f"{option} holds {number:g}; give numbers above 0 and up to {most:g}"
-            raise InputError(msg)
-    return numbers
+    )
 
 
 def _limits(args: argparse.Namespace) -> Limits | None:

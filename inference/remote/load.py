@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import random
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from itertools import accumulate
 from time import perf_counter_ns
 
-from inference.records.arrivals import LoadPlan, RemoteAsk, RemoteRequest, Spacing
-from inference.records.endpoints import EngineKind, Extra
+from inference.records.arrivals import LoadPlan, RemoteAsk, RemoteRequest, RemoteRun, Spacing
+from inference.records.endpoints import EndpointInfo, EngineKind, Extra
 from inference.remote.asking import ask, go_on
 from inference.remote.connection import Wire
+from inference.remote.gauges import read_gauges
 from inference.remote.messages import SILENCE_S, message_for
 from inference.remote.recorder import RequestRecorder
 
@@ -104,6 +108,32 @@ async def run_load(wire: Wire, plan: LoadPlan, order: LoadOrder) -> LoadOutcome:
     return LoadOutcome(
         requests=load.requests(), lateness_s=late, is_stopped=is_stopped, zero_ns=load.zero_ns
     )
+
+
+async def recorded_load(
+    wire: Wire, info: EndpointInfo, plan: LoadPlan, order: LoadOrder
+) -> tuple[RemoteRun | None, bool]:
+    """Return a load with the engine's metrics before and after, and whether it was stopped.
+
+    The run is None where nothing was sent.
+    """
+    before = await read_gauges(wire)
+    started_at = datetime.now(UTC)
+    outcome = await run_load(wire, plan, order)
+    if not outcome.requests:
+        return None, outcome.is_stopped
+    run = RemoteRun(
+        run_id=secrets.token_urlsafe(6),
+        endpoint=info,
+        started_at=started_at,
+        versions=(("httpcore2", version("httpcore2")),),
+        requests=outcome.requests,
+        load=plan,
+        lateness_s=outcome.lateness_s,
+        gauges_before=before,
+        gauges_after=await read_gauges(wire),
+    )
+    return run, outcome.is_stopped
 
 
 class _Load:

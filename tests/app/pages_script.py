@@ -28,7 +28,7 @@ PAGES = {
     "compare": lambda: compare_page(HUB, STAGE.groups, STAGE.store),
     "roofline": lambda: roofline_page(HUB, app_shape_jobs()),
     "batching": lambda: batching_page(HUB),
-    "serving": lambda: serving_page(STAGE.watches),
+    "serving": lambda: serving_page(HUB, STAGE.watches, STAGE.endpoint_runs, STAGE.loads),
     "device": lambda: device_page(HUB),
     "runs": lambda: runs_page(
         HUB, STAGE.store, STAGE.endpoint_runs.store, WaysOut(compare=stay, live=stay, recorded=stay)

@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from inference.runs.load_store import LoadStore
 from inference.runs.playlist_store import PlaylistStore
 from inference.runs.remote_store import RemoteStore
 from inference.runs.store import RunStore
 from tests.visuals.live_doubles import HubUnderTest
 from visuals.live.endpoint_runs import EndpointRuns
 from visuals.live.groups import Groups
+from visuals.live.load_runs import LoadRuns
 from visuals.live.presenting import Presenting
 from visuals.live.serving_watch import ServingWatches
 from visuals.pages.markdown import INVISIBLE_SPACE
@@ -26,6 +28,8 @@ class Stage:
         playlists: Likewise.
         endpoint_runs: Runs at addresses, likewise.
         watches: Watches of engines elsewhere.
+        loads: Loads on them.
+        is_watching: The visitor may only watch.
         problem: Why runs cannot be kept.
         page: Which page is shown, where the script has several.
         presenting: The presentation that the watchers' page follows.
@@ -38,6 +42,8 @@ class Stage:
         default_factory=lambda: EndpointRuns(RemoteStore(Path("no-such-folder")))
     )
     watches: ServingWatches = field(default_factory=ServingWatches)
+    loads: LoadRuns = field(default_factory=lambda: LoadRuns(LoadStore(Path("no-such-folder"))))
+    is_watching: bool = False
     problem: str = ""
     page: str = "live"
     presenting: Presenting = field(default_factory=lambda: Presenting(HubUnderTest().hub))
@@ -55,6 +61,7 @@ class Stage:
         self.under_test, self.store = HubUnderTest(), RunStore(folder)
         self.playlists = PlaylistStore(folder)
         self.endpoint_runs = EndpointRuns(RemoteStore(folder))
+        self.loads, self.is_watching = LoadRuns(LoadStore(folder)), False
         self.problem, self.page, self._groups = "", "live", None
 
 

@@ -1,4 +1,4 @@
-"""The Serving page: an engine's own figures."""
+"""The Serving page: an engine's own figures, and loads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inference.records.endpoints import EngineKind
 from tests.app.stage import STAGE, shown
 from tests.inference.remote.metrics_pages import SGLANG, vllm_page
 from tests.inference.remote.scripted_server import Received, Script, ScriptedServer, running_server
-from tests.inference.remote.streams import engine_routes
+from tests.inference.remote.streams import CHAT, engine_routes
 
 pytestmark = pytest.mark.app
 
@@ -46,6 +46,7 @@ def engine(shared_engine: ScriptedServer, tmp_path: Path) -> Iterator[ScriptedSe
     STAGE.reset(tmp_path)
     yield shared_engine
     STAGE.watches.end()
+    STAGE.loads.end()
 
 
 def opened(engine: ScriptedServer) -> AppTest:
@@ -115,3 +116,48 @@ def test_another_engines_names_are_known(engine: ScriptedServer) -> None:
     until(page, lambda: "50.0" in tables(page))
 
     assert not page.exception
+
+
+def test_a_load_is_sent_kept_and_shown(engine: ScriptedServer) -> None:
+    page = opened(engine)
+    page.number_input(key="load-requests").set_value(3)
+    page.text_input(key="load-concurrency").set_value("1,2").run()
+    assert engine.asked(CHAT) == []
+
+    page.button(key="load-start").click().run()
+    STAGE.loads.join()
+    page.run()
+
+    assert not page.exception
+    assert not page.error
+    [entry] = STAGE.loads.store.entries()
+    assert page.selectbox(key="load-shown").value == entry.key
+    assert "3 of 3" in tables(page)
+    assert "2 at a time" in tables(page)
+    sent = [one.fields["messages"][0]["content"] for one in engine.asked(CHAT)]
+    assert len(sent) == 1 + (1 + 3) + (2 + 3)
+    assert len(page.get("download_button")) == 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "complaint"), [("many", "whole numbers"), ("0", "above 0"), ("1,,2", "whole")]
+)
+def test_numbers_that_cannot_be_sent_are_refused_in_a_sentence(
+    engine: ScriptedServer, numbers: str, complaint: str
+) -> None:
+    page = opened(engine)
+    page.text_input(key="load-concurrency").set_value(numbers).run()
+
+    page.button(key="load-start").click().run()
+
+    assert complaint in shown(page.error[0].value)
+    assert engine.asked(CHAT) == []
+
+
+def test_who_may_only_watch_can_send_no_load(engine: ScriptedServer) -> None:
+    STAGE.is_watching = True
+
+    page = opened(engine)
+
+    assert any("watching only" in one.value for one in page.info)
+    assert not [one for one in page.button if (one.key or "").startswith("load-")]

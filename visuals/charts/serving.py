@@ -41,7 +41,21 @@ from visuals.charts.units import DASH, amount, milliseconds, percent, share
 SHOWN_S = 120.0
 NOT_SAID = "this version does not say"
 MOST_OWN = 200
+HEIGHT = 240
 GAP_S = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRequests:
+    """What was sent to the engine from here.
+
+    Attributes:
+        runs: Those that have ended.
+        sending_since: UTC, when those began that go on; None where none do.
+    """
+
+    runs: tuple[RemoteRun, ...] = ()
+    sending_since: datetime | None = None
 
 
 class Panel(StrEnum):
@@ -83,7 +97,7 @@ TITLES = {
 
 
 def engine_panel(
-    panel: Panel, readings: Sequence[EngineReading], runs: Sequence[RemoteRun] = ()
+    panel: Panel, readings: Sequence[EngineReading], own: OwnRequests | None = None
 ) -> Chart:
     """Return one chart of an engine's figures, a line each; bands are requests sent from here."""
     rows = panel_rows(panel, readings)
@@ -129,9 +143,9 @@ def engine_panel(
     newest = lines.transform_filter("datum.is_newest").mark_point(filled=True, size=50, opacity=1)
     return finished(
         alt.layer(bands, drawn, newest.encode(x=x, y=y, color=colour)),
-        {"own": own_rows(readings, runs), "engine": rows},
+        {"own": own_rows(readings, own or OwnRequests()), "engine": rows},
         description=f"Line chart: {panel.value} of the engine over the last {SHOWN_S:g} seconds.",
-    )
+    ).properties(height=HEIGHT)
 
 
 def panel_rows(panel: Panel, readings: Sequence[EngineReading]) -> list[Row]:
@@ -157,8 +171,8 @@ def panel_rows(panel: Panel, readings: Sequence[EngineReading]) -> list[Row]:
     return rows
 
 
-def own_rows(readings: Sequence[EngineReading], runs: Sequence[RemoteRun]) -> list[Row]:
-    """Return a band for each request that was sent from here within the time shown.
+def own_rows(readings: Sequence[EngineReading], own: OwnRequests) -> list[Row]:
+    """Return a band for each request that was sent from here, and one for those that go on.
 
     A request has its moments on its run's own clock, which is tied to UTC where the run began, as
     readings are: on one machine the two agree to milliseconds.
@@ -168,7 +182,10 @@ def own_rows(readings: Sequence[EngineReading], runs: Sequence[RemoteRun]) -> li
         return []
     newest = shown[-1].at
     rows: list[Row] = []
-    for run in runs:
+    if own.sending_since is not None and own.sending_since < newest:
+        begin = (own.sending_since - newest).total_seconds()
+        rows.append(_band("a load that goes on", begin, 0.0))
+    for run in own.runs:
         for request in run.requests:
             if request.marks.sent_s is None:
                 continue
@@ -177,15 +194,17 @@ def own_rows(readings: Sequence[EngineReading], runs: Sequence[RemoteRun]) -> li
             end = 0.0 if ended_s is None else begin + ended_s - request.marks.sent_s
             if end < -SHOWN_S or begin > 0:
                 continue
-            rows.append(
-                {
-                    "request": f"{run.run_id} {request.request_id}",
-                    "s": round(max(begin, -SHOWN_S), 2),
-                    "until": round(min(end, 0.0), 2),
-                    "took": round(end - begin, 4),
-                }
-            )
+            rows.append(_band(f"{run.run_id} {request.request_id}", begin, end))
     return rows[-MOST_OWN:]
+
+
+def _band(request: str, begin: float, end: float) -> Row:
+    return {
+        "request": request,
+        "s": round(max(begin, -SHOWN_S), 2),
+        "until": round(min(end, 0.0), 2),
+        "took": round(end - begin, 4),
+    }
 
 
 def unsaid(panel: Panel, readings: Sequence[EngineReading]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from functools import cache
 from inference.models.chat_templates import TemplateProcess
 from inference.models.process_memory import MemoryShares, shares_from
 from inference.process.client import EngineClient
+from inference.runs.load_store import LoadStore
 from inference.runs.playlist_store import PlaylistStore
 from inference.runs.remote_store import RemoteStore
 from inference.runs.store import RunStore
@@ -18,6 +19,7 @@ from visuals.live.fair_use import FairUse, limits_from
 from visuals.live.groups import Groups
 from visuals.live.hub import Hub
 from visuals.live.idle_model import IDLE_S
+from visuals.live.load_runs import LoadRuns
 from visuals.live.memory_watch import MemoryWatch
 from visuals.live.page_hold import HOLD_S
 from visuals.live.presenting import Presenting
@@ -96,6 +98,12 @@ def app_presenting() -> Presenting:
 def app_keys(address: str) -> AccessKeys | None:
     """Return the process's keys, for the address it listens on; None where nobody is asked."""
     return keys_for(address)
+
+
+@cache
+def app_load_runs() -> LoadRuns:
+    """Return the process's loads on engines elsewhere, with the store that keeps them."""
+    return LoadRuns(LoadStore(most_bytes=room_from_environment()))
 
 
 @cache

@@ -158,6 +158,12 @@ class EndpointRuns:
         ).start()
         return run
 
+    def sent_to(self, address: str) -> tuple[RemoteRun, ...]:
+        """Return what was sent to an address from this server, as far as it has come."""
+        with self._lock:
+            runs = [one.newest for one in self._runs.values() if one.address == address]
+        return tuple(run for run in runs if run is not None)
+
     def find(self, run_id: str) -> EndpointRun | None:
         """Return a run that goes, or is kept; None where there is none under this id."""
         with self._lock:

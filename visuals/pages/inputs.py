@@ -153,6 +153,52 @@ class EndpointInputs:
     token: int = 1
 
 
+class PromptsFrom(StrEnum):
+    """Where the prompts of a load come from, as the page says it."""
+
+    MADE = "of a length"
+    FILES = "from files"
+
+
+class LoadKind(StrEnum):
+    """How the requests of a load follow one another, as the page says it."""
+
+    CLOSED = "so many at a time"
+    POISSON = "at random moments"
+    CONSTANT = "at equal distances"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingInputs:
+    """What the Serving page asks for.
+
+    Attributes:
+        count: Prompts to make.
+        tokens: Of each of them.
+        concurrency: Requests at a time, one step for each number.
+        rates: Requests a second, likewise.
+        requests: Measured ones of each step.
+        new_tokens: Asked for by each request.
+        is_cold: Each prompt begins with words of its own.
+        load: The kept load shown; empty for the newest.
+        step: Of its sweep; empty for the first.
+    """
+
+    prompts: PromptsFrom = PromptsFrom.MADE
+    count: int = 8
+    tokens: int = 128
+    kind: LoadKind = LoadKind.CLOSED
+    concurrency: str = "1,2,4"
+    rates: str = "1,2"
+    requests: int = 16
+    new_tokens: int = 64
+    is_cold: bool = False
+    load: str = ""
+    step: str = ""
+    ttft_ms: float = 1000.0
+    tpot_ms: float = 100.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunsInputs:
     """What the Runs and Device pages ask for.

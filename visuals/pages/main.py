@@ -12,6 +12,7 @@ from visuals.live.access import Role
 from visuals.live.app_services import (
     app_endpoint_runs,
     app_hub,
+    app_load_runs,
     app_playlists,
     app_presenting,
     app_saver,
@@ -75,8 +76,15 @@ def show_batching() -> None:
 
 
 def show_serving() -> None:
-    """Show the Serving page on the app's watches of engines elsewhere."""
-    serving_page(app_serving_watches())
+    """Show the Serving page on the app's watches of engines elsewhere and its loads."""
+    is_watching = visitor_role() is Role.WATCH
+    serving_page(
+        app_hub(),
+        app_serving_watches(),
+        app_endpoint_runs(),
+        app_load_runs(),
+        is_watching=is_watching,
+    )
 
 
 def show_device() -> None:

@@ -47,6 +47,21 @@ class EndpointState:
 
 
 @dataclass(slots=True)
+class ServingPageState:
+    """What this browser tab has on the Serving page.
+
+    Attributes:
+        files: The prompt files that were uploaded.
+        shown: The load started here that is to be shown once it is kept; empty for none.
+        sentence: What went wrong with the last press; empty when nothing did.
+    """
+
+    files: tuple[Upload, ...] = ()
+    shown: str = ""
+    sentence: str = ""
+
+
+@dataclass(slots=True)
 class LivePageState:
     """What this browser tab follows on the Live page.
 

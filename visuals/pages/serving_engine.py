@@ -10,6 +10,7 @@ from inference.records.serving import EngineReading
 from visuals.charts.serving import (
     NOT_SAID,
     SHOWN_S,
+    OwnRequests,
     Panel,
     engine_panel,
     engine_table,
@@ -18,6 +19,8 @@ from visuals.charts.serving import (
     silent_s,
     unsaid,
 )
+from visuals.live.endpoint_runs import EndpointRuns
+from visuals.live.load_runs import LoadRuns
 from visuals.live.serving_watch import EVERY_S, ServingWatches
 from visuals.pages.drawn import draw_chart, draw_table
 from visuals.pages.endpoint_source import ChosenEndpoint
@@ -28,8 +31,10 @@ TABLE_S = 10.0
 MOST_NAMED = 5
 
 
-def engine_section(watches: ServingWatches, chosen: ChosenEndpoint) -> None:
-    """Draw the engine's figures, again every second."""
+def engine_section(
+    watches: ServingWatches, runs: EndpointRuns, loads: LoadRuns, chosen: ChosenEndpoint
+) -> None:
+    """Draw the engine's figures with what was sent from here, again every second."""
     metrics = chosen.info.offer(Extra.METRICS)
     if metrics.answer is Answer.NO:
         st.info(f"{words.NO_METRICS} {escaped(metrics.reason)}.")
@@ -42,12 +47,20 @@ def engine_section(watches: ServingWatches, chosen: ChosenEndpoint) -> None:
         except InputError as error:
             st.error(escaped(str(error)), icon=":material/error:")
             return
-        _figures(readings)
+        _figures(readings, _sent_from_here(runs, loads, chosen.endpoint.address))
 
     figures()
 
 
-def _figures(readings: tuple[EngineReading, ...]) -> None:
+def _sent_from_here(runs: EndpointRuns, loads: LoadRuns, address: str) -> OwnRequests:
+    """Return the runs of the Live page and the load of this server that went to an address."""
+    of_live, latest = runs.sent_to(address), loads.latest
+    if latest is None or latest.address != address:
+        return OwnRequests(runs=of_live)
+    return OwnRequests(runs=(*of_live, *latest.runs), sending_since=latest.sending_since)
+
+
+def _figures(readings: tuple[EngineReading, ...], own: OwnRequests) -> None:
     silent = silent_s(readings)
     if silent is not None:
         st.warning(f"The metrics page could not be read for {silent:.0f} s; it is asked again.")
@@ -60,7 +73,7 @@ def _figures(readings: tuple[EngineReading, ...]) -> None:
     boxes = [*st.columns(2), st.container()]
     for panel, box in zip(Panel, boxes, strict=True):
         with box:
-            _panel(panel, readings)
+            _panel(panel, readings, own)
     st.caption(words.BANDS)
     draw_table(latency_rows(readings, SHOWN_S), caption="Latency in the engine's buckets")
     st.caption(words.BUCKETS)
@@ -69,11 +82,11 @@ def _figures(readings: tuple[EngineReading, ...]) -> None:
         st.caption(f"Could not be read: {escaped(', '.join(unreadable[:MOST_NAMED]))}.")
 
 
-def _panel(panel: Panel, readings: tuple[EngineReading, ...]) -> None:
+def _panel(panel: Panel, readings: tuple[EngineReading, ...], own: OwnRequests) -> None:
     st.markdown(f"**{panel.value}**")
     missing = unsaid(panel, readings)
     if panel_rows(panel, readings):
-        draw_chart(engine_panel(panel, readings), key=f"serving-{panel.name.lower()}")
+        draw_chart(engine_panel(panel, readings, own), key=f"serving-{panel.name.lower()}")
     elif not missing:
         st.caption("No two readings yet, or nothing was counted between them.")
     if missing:

@@ -23,6 +23,7 @@ from visuals.pages.inputs import (
     PlaylistInputs,
     RooflineInputs,
     RunsInputs,
+    ServingInputs,
     StepInputs,
     TourInputs,
 )
@@ -33,6 +34,7 @@ from visuals.pages.page_states import (
     PlaylistsPageState,
     ReplayState,
     RunsPageState,
+    ServingPageState,
     TourPageState,
 )
 from visuals.pages.run_settings import RunSettings
@@ -58,10 +60,12 @@ class Session:
     roofline: RooflineInputs = field(default_factory=RooflineInputs)
     batching: BatchingInputs = field(default_factory=BatchingInputs)
     endpoint: EndpointInputs = field(default_factory=EndpointInputs)
+    serving: ServingInputs = field(default_factory=ServingInputs)
     runs: RunsInputs = field(default_factory=RunsInputs)
     steps: StepInputs = field(default_factory=StepInputs)
     tour: TourInputs = field(default_factory=TourInputs)
     endpoint_state: EndpointState = field(default_factory=EndpointState)
+    serving_page: ServingPageState = field(default_factory=ServingPageState)
     live_page: LivePageState = field(default_factory=LivePageState)
     compare_page: ComparePageState = field(default_factory=ComparePageState)
     runs_page: RunsPageState = field(default_factory=RunsPageState)

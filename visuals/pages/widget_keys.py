@@ -97,6 +97,21 @@ WIDGETS: dict[str, dict[str, str]] = {  # group of the session -> widget key -> 
         "endpoint-model": "model",
         "endpoint-token": "token",
     },
+    "serving": {
+        "load-prompts": "prompts",
+        "load-count": "count",
+        "load-tokens": "tokens",
+        "load-kind": "kind",
+        "load-concurrency": "concurrency",
+        "load-rates": "rates",
+        "load-requests": "requests",
+        "load-new-tokens": "new_tokens",
+        "load-cold": "is_cold",
+        "load-shown": "load",
+        "load-step": "step",
+        "load-ttft": "ttft_ms",
+        "load-tpot": "tpot_ms",
+    },
     "runs": {"search": "search", "speed": "speed", "device-run": "device_run"},
     "playlists": {"playlist-adding": "adding", "playlist-all": "has_all_panels"},
     "steps": {"live-step": "live", "replay-step": "replay"},
@@ -116,8 +131,9 @@ GROUP_OF: dict[str, str] = {key: group for group, keys in WIDGETS.items() for ke
 # Widgets that ask for something once, or for one run: their value is read where it is acted on.
 EXAMPLE, CASE = "example", "case"
 RUN_FILE, PROMPT_FILES, CONFIG_FILE = "run-file", "prompt-files", "wi-config"
+LOAD_FILES = "load-files"
 ENDPOINT_KEY = "endpoint-key"  # nothing keeps it: it is taken into memory and cleared
-ONCE = (EXAMPLE, CASE, RUN_FILE, PROMPT_FILES, CONFIG_FILE, ENDPOINT_KEY)
+ONCE = (EXAMPLE, CASE, RUN_FILE, PROMPT_FILES, CONFIG_FILE, LOAD_FILES, ENDPOINT_KEY)
 TICK, NAME, IMPORT = "pick-", "name-", "import-"  # before a run's key, or a count
 PER_RUN = (TICK, NAME, IMPORT)
 TOUR_ANSWER, TOUR_PANEL = "tour-answer-", "tour-panel-"  # before a chapter's slug
