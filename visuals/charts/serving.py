@@ -107,7 +107,7 @@ def engine_panel(
         "figure:N",
         title=None,
         scale=alt.Scale(domain=named, range=[line.colour for line in LINES[panel]]),
-        legend=alt.Legend(orient="top"),
+        legend=alt.Legend(orient="top", columns=2),
     )
     top = 100.0 if panel is Panel.SHARES else _top(rows)
     x = alt.X(

@@ -64,6 +64,8 @@ def load_section(
     state = session().serving_page
     latest = loads.latest
     is_going = latest is not None and not latest.state.is_final
+    if latest is not None:  # above what is chosen, where it is seen without scrolling
+        _progress(latest)
     _prompts(hub.codec(), state)
     _loop()
     _requests()
@@ -85,8 +87,6 @@ def load_section(
     )
     if state.sentence:
         st.error(escaped(state.sentence), icon=":material/error:")
-    if latest is not None:
-        _progress(latest)
 
 
 def _prompts(codec: TextCodec | None, state: ServingPageState) -> None:
