@@ -77,7 +77,7 @@ def load_timeline(run: RemoteRun) -> Chart:
     )
     ticks = (
         alt.Chart(alt.NamedData("reads"))
-        .mark_tick(thickness=1, color="#fff", opacity=0.75, bandSize=4)
+        .mark_tick(thickness=1, color="#fff", opacity=0.3, bandSize=4)
         .encode(x=x, y=y)
     )
     ends = (
