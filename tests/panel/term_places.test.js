@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import "./dom.js";
-import { placesIn } from "../../visuals/panel/scripts/term_places.js";
+import { isPressedWith, placesIn } from "../../visuals/panel/scripts/term_places.js";
 
 /** The texts of a page that may be marked; what a press sets off has a star. */
 function texts(html) {
@@ -28,6 +28,13 @@ test("texts come in reading order, and what a press sets off is known", () => {
     "three*",
     "four",
   ]);
+});
+
+test("a press on a text in a button is the button's", () => {
+  const page = document.createElement("div");
+  page.innerHTML = "<p>one</p><button><b>two</b></button><div role='tab'><p>three</p></div>"; // eslint-disable-line no-restricted-properties -- as above
+  const pressed = placesIn(page).places.map(({ node }) => isPressedWith(node));
+  assert.deepEqual(pressed, [false, true, true]);
 });
 
 /** A page with one panel in a shadow root, in this state. */

@@ -62,7 +62,12 @@ def give(tab: Tab, chapter: Chapter, answer: str) -> str:
     tab.page.keyboard.press("Enter")
     judged = tab.page.get_by_test_id("stForm").get_by_test_id("stAlert")
     expect(judged).to_be_visible()
-    wait_until(lambda: tab.page.get_by_test_id("stForm").inner_text() != before)
+    form = tab.page.get_by_test_id("stForm")
+    focused = "document.activeElement?.outerHTML.slice(0, 200)"
+    wait_until(
+        lambda: form.inner_text() != before,
+        state=lambda: f"{answer!r} was given; {before!r} stays; focus: {tab.page.evaluate(focused)}",
+    )
     return verdict(tab)
 
 

@@ -96,3 +96,13 @@ export function isSeen(node) {
   }
   return true;
 }
+
+const PRESSED_AROUND = [...PRESSED, ...[...PRESSED_ROLES].map((role) => `[role="${role}"]`)].join(", ");
+
+/**
+ * Whether a text stands in what a press sets off.
+ * @param {Text} node
+ */
+export function isPressedWith({ parentElement }) {
+  return parentElement !== null && parentElement.closest(PRESSED_AROUND) !== null;
+}

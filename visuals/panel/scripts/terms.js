@@ -9,6 +9,7 @@ import { numberOf } from "./run_numbers.js";
 import { answer } from "./status_poll.js";
 import { TermCard } from "./term_card.js";
 import { rangeOf, TermMarks } from "./term_marks.js";
+import { isPressedWith } from "./term_places.js";
 import { TermWords } from "./term_words.js";
 
 const REST_MS = 140; // a pointer that only passes opens nothing
@@ -54,6 +55,7 @@ class Terms {
     /** @type {Mark | null} The one that the card is about. */
     this.shown = null;
     this.isByKey = false;
+    this.pressedKey = ""; // of the term in the button that was pressed, while the pointer rests there
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.bar.addEventListener("keydown", (event) => this.move(event));
@@ -160,16 +162,22 @@ class Terms {
     if (this.isOnCard(clientX, clientY)) return;
     this.timer = setTimeout(() => {
       const mark = this.marks?.at(clientX, clientY);
-      if (mark) this.show(mark);
+      if (mark?.key !== this.pressedKey) this.pressedKey = "";
+      if (mark && !this.pressedKey) this.show(mark);
       else if (!this.isByKey) this.hideSoon();
     }, REST_MS);
   }
 
-  /** A tap or a click on a term; beside it the card closes. @param {MouseEvent} event */
+  /**
+   * A tap or a click on a term; beside it the card closes. One on a button is the button's: a card
+   * would cover what it opens.
+   * @param {MouseEvent} event
+   */
   pressed(event) {
     if (event.composedPath().includes(this.host)) return;
     const mark = this.marks?.at(event.clientX, event.clientY);
-    if (mark) this.show(mark);
+    this.pressedKey = mark && isPressedWith(mark.node) ? mark.key : "";
+    if (mark && !this.pressedKey) this.show(mark);
     else this.hide();
   }
 
