@@ -66,14 +66,18 @@ def give(tab: Tab, chapter: Chapter, answer: str) -> str:
     focused = "document.activeElement?.outerHTML.slice(0, 200)"
     wait_until(
         lambda: form.inner_text() != before,
-        state=lambda: f"{answer!r} was given; {before!r} stays; focus: {tab.page.evaluate(focused)}",
+        state=lambda: (
+            f"{answer!r} was given; {before!r} stays; focus: {tab.page.evaluate(focused)}"
+        ),
     )
     return verdict(tab)
 
 
 def answer_by_keyboard(tab: Tab, chapter: Chapter) -> None:
     """Answer wrongly first, and then what the explanation says."""
-    has_options = tab.page.locator(f".st-key-tour-answer-{chapter.slug} input[type=radio]").count()
+    field = f".st-key-tour-answer-{chapter.slug}"
+    tab.page.locator(f"{field} input").first.wait_for()  # drawn after the question's frame
+    has_options = tab.page.locator(f"{field} input[type=radio]").count()
     said = give(tab, chapter, "first" if has_options else "1")
     for _ in range(MOST_TRIES):
         if said.startswith("Right:"):
