@@ -20,7 +20,7 @@ pytestmark = pytest.mark.app
 
 SCRIPT = str(Path(__file__).with_name("pages_script.py"))
 MODULES = sorted(Path(pages.__path__[0]).glob("*.py"))
-NAMES = ("tour", "live", "compare", "roofline", "batching", "device", "runs")
+NAMES = ("tour", "live", "compare", "roofline", "batching", "serving", "device", "runs")
 
 
 @pytest.fixture

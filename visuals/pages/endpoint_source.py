@@ -38,7 +38,7 @@ def endpoint_source() -> None:
     st.text_input("Address of an engine", **bound("endpoint-address"), placeholder="http://…:8000")
     typed = _typed()
     st.text_input(
-        "Key (optional)",
+        "API key (optional)",
         key=ENDPOINT_KEY,
         type="password",
         autocomplete="off",

@@ -26,7 +26,7 @@ class Piece:
 
 TERM_OF = {term.key: term for term in TERMS}
 # Everyday uses of a term's word: found, so that no shorter form is found within, and passed over.
-EVERYDAY = ("arrow key", "arrow keys", "output head")
+EVERYDAY = ("api key", "arrow key", "arrow keys", "output head")
 
 
 def pieces(text: str) -> tuple[Piece, ...]:

@@ -36,7 +36,7 @@ def test_a_run_at_an_address_is_started_stopped_and_opened_again(
         page.get_by_role("radio", name="an address").click()
         page.get_by_label("Address of an engine").fill(engine.address)
         page.get_by_label("Address of an engine").press("Enter")
-        page.get_by_role("textbox", name="Key (optional)").fill(KEY)
+        page.get_by_role("textbox", name="API key (optional)").fill(KEY)
         page.get_by_role("button", name="Ask who is there").click()
         expect(page.get_by_text("answers there")).to_be_visible()
         assert {one.headers["authorization"] for one in engine.received} == {f"Bearer {KEY}"}

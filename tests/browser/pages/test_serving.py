@@ -30,7 +30,7 @@ def test_a_load_is_sent_from_the_page_and_its_results_are_shown(
         expect(page.get_by_text("Whose figures are shown")).to_be_visible()
         page.get_by_label("Address of an engine").fill(engine.address)
         page.get_by_label("Address of an engine").press("Enter")
-        page.get_by_role("textbox", name="Key (optional)").fill(KEY)
+        page.get_by_role("textbox", name="API key (optional)").fill(KEY)
         page.get_by_role("button", name="Ask who is there").click()
         expect(page.get_by_text("this version does not say").first).to_be_visible()
 
