@@ -4,7 +4,8 @@ from __future__ import annotations
 
 WHOSE = (
     "**Whose figures are shown**: those of an engine that runs elsewhere, by its own metrics page, "
-    "read once a second while this page is open."
+    "read once a second while this page is open: requests that run and wait, how full its K/V "
+    "cache is, and tokens a second of prefill and decode."
 )
 HOW_TO_START = """Give the address of an engine and ask who is there. Each of these starts one:
 

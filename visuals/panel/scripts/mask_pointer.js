@@ -25,7 +25,7 @@ export class MaskPointer {
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.asking = undefined;
     panel.canvas.addEventListener("mousemove", (event) => this.pointed(event));
-    panel.canvas.addEventListener("mouseleave", () => this.leave());
+    panel.canvas.addEventListener("mouseleave", () => this.isByKey || this.leave());
     panel.canvas.addEventListener("keydown", (event) => this.moved(event));
     panel.canvas.addEventListener("blur", () => this.leave());
   }
@@ -33,6 +33,7 @@ export class MaskPointer {
   /** @param {MouseEvent} event */
   pointed(event) {
     const { painter, row } = this.panel;
+    if (this.isByKey && !event.movementX && !event.movementY) return; // the page moved, not the pointer
     this.isByKey = false;
     const cell = painter.layout && cellAt(event.offsetX, event.offsetY, painter.layout);
     if (!cell || cell.query >= row.context || cell.key >= row.context) this.leave();
